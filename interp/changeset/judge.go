@@ -1,0 +1,198 @@
+package changeset
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// Access says what a package may do below a directory.
+type Access string
+
+const (
+	// Write: create, replace and delete.
+	Write Access = "write"
+	// Approve: the same, once the user has approved the grant's capability.
+	Approve Access = "approve"
+	// Read: nothing may change.
+	Read Access = "read"
+)
+
+// Grant is a layout's word on one directory. The innermost grant decides.
+type Grant struct {
+	Dir      string
+	Access   Access
+	Approval string
+}
+
+// Capabilities that the judge asks for by itself.
+const (
+	// SetIDCapability: a regular file gets a set-user-id or set-group-id bit.
+	SetIDCapability = "set-id"
+	// LinkOutCapability: a link leads out of the roots.
+	LinkOutCapability = "link:outside"
+)
+
+// Rules are what a changeset is judged by.
+type Rules struct {
+	Grants   []Grant
+	Approved []string
+	// Roots are the directories that links may lead into.
+	Roots []string
+	// MaxChanges and MaxBytes bound one changeset; 0 means no bound.
+	MaxChanges int
+	MaxBytes   int64
+}
+
+// Violation is one reason to refuse a changeset.
+type Violation struct {
+	Path  string `json:"path"`
+	Steps []int  `json:"steps,omitempty"`
+	// Rule names what was broken, for machines: "grant", "set-id", "link",
+	// "kind", "limit".
+	Rule   string `json:"rule"`
+	Reason string `json:"reason"`
+	// Approval is the capability whose approval would allow it; "" if none.
+	Approval string `json:"approval,omitempty"`
+}
+
+func (v Violation) String() string {
+	where := ""
+	if len(v.Steps) > 0 {
+		where = fmt.Sprintf(" (step %d)", v.Steps[len(v.Steps)-1])
+	}
+	s := fmt.Sprintf("%s%s: %s", v.Path, where, v.Reason)
+	if v.Approval != "" {
+		s += fmt.Sprintf("; allow it with --approve %s", v.Approval)
+	}
+	return s
+}
+
+// Judge looks at every change and lists all violations, in path order. An empty
+// list means that the changeset may be committed.
+func Judge(cs *Changeset, r Rules) []Violation {
+	j := judge{Rules: r, cs: cs}
+	var bytes int64
+	for i := range cs.Changes {
+		c := &cs.Changes[i]
+		j.grant(c)
+		if c.After == nil {
+			continue
+		}
+		j.kind(c)
+		j.setID(c)
+		j.link(c)
+		if c.Content != nil {
+			bytes += c.After.Size
+		}
+	}
+	if r.MaxChanges > 0 && len(cs.Changes) > r.MaxChanges {
+		j.add(&cs.Changes[0], "limit", fmt.Sprintf("%d paths change, at most %d may", len(cs.Changes), r.MaxChanges), "")
+	}
+	if r.MaxBytes > 0 && bytes > r.MaxBytes {
+		j.add(&cs.Changes[0], "limit", fmt.Sprintf("%d bytes are written, at most %d may", bytes, r.MaxBytes), "")
+	}
+	return j.found
+}
+
+type judge struct {
+	Rules
+	cs    *Changeset
+	found []Violation
+	// lastDir and lastGrant remember the grant of the directory before: changes
+	// come in path order, and most have neighbours.
+	lastDir   string
+	lastGrant *Grant
+	innermost map[string]bool
+}
+
+func (j *judge) add(c *Change, rule, reason, approval string) {
+	j.found = append(j.found, Violation{Path: c.Path, Steps: c.Steps, Rule: rule, Reason: reason, Approval: approval})
+}
+
+func (j *judge) approved(capability string) bool { return slices.Contains(j.Approved, capability) }
+
+func within(path, dir string) bool {
+	return path == dir || strings.HasPrefix(path, dir+"/")
+}
+
+// grantOf finds the innermost grant that holds path.
+func (j *judge) grantOf(path string) *Grant {
+	if j.innermost == nil {
+		j.innermost = map[string]bool{}
+		for _, g := range j.Grants {
+			j.innermost[g.Dir] = true
+		}
+	}
+	dir := filepath.Dir(path)
+	// A path that is itself a grant's directory is not judged like its sibling.
+	if dir == j.lastDir && !j.innermost[path] {
+		return j.lastGrant
+	}
+	var best *Grant
+	for i := range j.Grants {
+		if g := &j.Grants[i]; within(path, g.Dir) && (best == nil || len(g.Dir) > len(best.Dir)) {
+			best = g
+		}
+	}
+	if !j.innermost[path] {
+		j.lastDir, j.lastGrant = dir, best
+	}
+	return best
+}
+
+func (j *judge) grant(c *Change) {
+	g := j.grantOf(c.Path)
+	switch {
+	case g == nil || g.Access == Read:
+		j.add(c, "grant", "the layout lets a package change nothing here", "")
+	case g.Access == Approve && !j.approved(g.Approval):
+		j.add(c, "grant", "the layout lets a package change this only with approval", g.Approval)
+	}
+}
+
+func (j *judge) kind(c *Change) {
+	switch c.After.Kind {
+	case Dir, File, Symlink:
+	default:
+		if !c.KeepsObject() && c.From == "" {
+			j.add(c, "kind", "only directories, regular files and symlinks may be made", "")
+		}
+	}
+}
+
+// setID refuses bits that give away the file owner's rights, unless the file
+// had them before and kept its bytes.
+func (j *judge) setID(c *Change) {
+	bits := c.After.Mode & (SetUID | SetGID)
+	if c.After.Kind != File || bits == 0 || j.approved(SetIDCapability) {
+		return
+	}
+	had := c.Before
+	if c.From != "" {
+		had = j.cs.before(c.From)
+	}
+	if (c.KeepsObject() || c.From != "") && had != nil && had.Mode&bits == bits && had.SameOwner(c.After) {
+		return
+	}
+	j.add(c, "set-id", fmt.Sprintf("the file would get the mode %04o, with a set-id bit", c.After.Mode), SetIDCapability)
+}
+
+// link refuses links that lead out of the roots, by their text.
+func (j *judge) link(c *Change) {
+	if c.After.Kind != Symlink || c.KeepsObject() || j.approved(LinkOutCapability) {
+		return
+	}
+	target := c.After.Target
+	if !filepath.IsAbs(target) {
+		target = filepath.Join(filepath.Dir(c.Path), target)
+	}
+	target = filepath.Clean(target)
+	for _, root := range j.Roots {
+		if within(target, root) {
+			return
+		}
+	}
+	j.add(c, "link", fmt.Sprintf("the link would lead out of the package's directories, to %q", c.After.Target), LinkOutCapability)
+}

@@ -1,0 +1,88 @@
+package interp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/user"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+)
+
+// Host is what a job may want of the machine beside its file system.
+type Host interface {
+	// CanRun says why commands cannot be run here, nil if they can.
+	CanRun() error
+	// Run executes r in a jail. A command that fails is a *[CommandError]; any
+	// other error means that it did not run as it should have.
+	Run(ctx context.Context, r *Run) (stdout []byte, report RunReport, err error)
+	// Terminate asks the processes to end and reports whether there were any.
+	Terminate(ctx context.Context, t *Terminate) (bool, error)
+	// Owner looks up ids by name or number; "" means this process' user and, for
+	// the group, "staff" or this process' group.
+	Owner(user, group string) (uid, gid int, err error)
+	// SystemCommand reports whether file is an executable of the system.
+	SystemCommand(file string) bool
+	// Root reports whether this process has root's rights.
+	Root() bool
+}
+
+// RunReport is what is worth keeping of a run.
+type RunReport struct {
+	ExitCode   int               `json:"exit_code"`
+	Signal     string            `json:"signal,omitempty"`
+	Mechanisms map[string]string `json:"mechanisms,omitempty"`
+}
+
+// Machine is the real host.
+type Machine struct {
+	// Helper is the jail's helper command; "" finds it.
+	Helper string
+}
+
+// Root implements [Host].
+func (Machine) Root() bool { return os.Geteuid() == 0 }
+
+// SystemCommand implements [Host].
+func (Machine) SystemCommand(file string) bool {
+	st, err := os.Stat(file)
+	return err == nil && st.Mode().IsRegular() && unix.Access(file, unix.X_OK) == nil
+}
+
+// Owner implements [Host].
+func (Machine) Owner(name, group string) (int, int, error) {
+	uid, gid := os.Geteuid(), os.Getegid()
+	if name != "" {
+		id, err := strconv.Atoi(name)
+		if err != nil {
+			u, err := user.Lookup(name)
+			if err != nil {
+				return 0, 0, fmt.Errorf("user: %w", err)
+			}
+			id, _ = strconv.Atoi(u.Uid)
+		}
+		uid = id
+	}
+	if group == "" {
+		g, err := user.LookupGroup("staff")
+		var unknown user.UnknownGroupError
+		if errors.As(err, &unknown) {
+			return uid, gid, nil
+		}
+		if err != nil {
+			return 0, 0, fmt.Errorf("group: %w", err)
+		}
+		group = g.Gid
+	}
+	id, err := strconv.Atoi(group)
+	if err != nil {
+		g, err := user.LookupGroup(group)
+		if err != nil {
+			return 0, 0, fmt.Errorf("group: %w", err)
+		}
+		id, _ = strconv.Atoi(g.Gid)
+	}
+	return uid, id, nil
+}

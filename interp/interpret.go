@@ -1,0 +1,84 @@
+package interp
+
+import (
+	"iter"
+
+	"steps.example/steps"
+)
+
+// blocks gives the document's blocks in the order of the job's phases.
+func (j Job) blocks() iter.Seq[steps.Block] {
+	return func(yield func(steps.Block) bool) {
+		for _, phase := range j.Phases {
+			for _, b := range j.Document.Blocks {
+				if b.Phase == phase && !yield(b) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// interpret does the job's steps in order. After a failed step it asks tolerate
+// whether to go on.
+func (m *machine) interpret(job Job, tolerate func(*StepError) bool) error {
+	m.step = 0
+	for block := range job.blocks() {
+		m.guards = map[steps.Guard]bool{}
+		for i, s := range block.Steps {
+			if err := m.ctx.Err(); err != nil {
+				return err
+			}
+			m.step++
+			m.view.SetStep(m.step)
+			outcome, err := m.one(s, job.Removal)
+			m.outcomes = append(m.outcomes, Outcome{Step: m.step, Phase: block.Phase, Type: s.Type(), Result: outcome})
+			if err == nil {
+				continue
+			}
+			failed := stepError(block, i, m.step, err)
+			if !tolerate(failed) {
+				return failed
+			}
+		}
+	}
+	return nil
+}
+
+// Outcome is what became of one step.
+type Outcome struct {
+	Step  int         `json:"step"`
+	Phase steps.Phase `json:"phase"`
+	Type  steps.Type  `json:"type"`
+	// Result is "done", "skipped" (a guard does not hold, or the step has no
+	// part in this phase) or "failed".
+	Result string `json:"result"`
+}
+
+func (m *machine) one(s steps.Step, removal bool) (string, error) {
+	holds := true
+	var err error
+	if removal {
+		link, ok := s.(*steps.Symlink)
+		if holds = ok && link.Uninstall; holds {
+			err = m.unlink(link)
+		}
+	} else {
+		holds, err = m.do(s)
+	}
+	switch {
+	case err != nil:
+		return "failed", err
+	case holds:
+		return "done", nil
+	}
+	return "skipped", nil
+}
+
+func stepError(b steps.Block, i, n int, err error) *StepError {
+	e := &StepError{Phase: b.Phase, Step: n, Type: b.Steps[i].Type(), Err: err}
+	if i < len(b.Pos) {
+		e.Pos = b.Pos[i]
+	}
+	return e
+}

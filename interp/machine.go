@@ -1,0 +1,138 @@
+package interp
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"steps.example/interp/view"
+	"steps.example/steps"
+)
+
+// machine interprets steps against a view. It touches no disk: what must
+// execute goes to the effects it was given.
+type machine struct {
+	*environment
+	ctx     context.Context
+	view    *view.View
+	effects effects
+	// guards holds the answers already given in this block.
+	guards map[steps.Guard]bool
+	// step is the number, from 1, of the step at work, counted over all blocks
+	// of the phase.
+	step     int
+	warnings []Warning
+	outcomes []Outcome
+}
+
+// effects is what a step may want beside the view.
+type effects interface {
+	// run executes a command and gives what it printed; the view of m is
+	// another one afterwards.
+	run(m *machine, r *Run) ([]byte, error)
+	terminate(m *machine, t *steps.TerminateProcess) error
+	// owner looks up a user and a group by name; "" means the default.
+	owner(user, group string) (uid, gid int, err error)
+	// systemCommand reports whether file, outside the roots, can be executed.
+	systemCommand(file string) bool
+	root() bool
+}
+
+// Warning is a notice that a step prints.
+type Warning struct {
+	Step int    `json:"step"`
+	Text string `json:"text"`
+}
+
+// StepError is a step that failed.
+type StepError struct {
+	Phase steps.Phase
+	Step  int // from 1
+	Type  steps.Type
+	Pos   steps.Pos
+	Err   error
+}
+
+func (e *StepError) Error() string {
+	return fmt.Sprintf("%s step %d (%s): %v", e.Phase, e.Step, e.Type, e.Err)
+}
+
+func (e *StepError) Unwrap() error { return e.Err }
+
+// regexpTimeout bounds one inreplace.
+const regexpTimeout = 10 * time.Second
+
+// do interprets one step if its guards hold, and reports whether they did.
+func (m *machine) do(s steps.Step) (bool, error) {
+	holds, err := m.guarded(s.StepGuards())
+	if err != nil || !holds {
+		return false, err
+	}
+	expanded, composite, err := steps.Expand(s, m.path)
+	if err != nil {
+		return false, err
+	}
+	if !composite {
+		return true, m.primitive(s)
+	}
+	for _, p := range expanded {
+		holds, err := m.guarded(p.StepGuards())
+		if err != nil {
+			return false, err
+		}
+		if !holds {
+			continue
+		}
+		if err := m.primitive(p); err != nil {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+// primitive is the whole list of what the interpreter can do.
+func (m *machine) primitive(s steps.Step) error {
+	switch s := s.(type) {
+	case *steps.Mkdir:
+		return m.mkdir(s)
+	case *steps.MkdirP:
+		return m.mkdirP(s)
+	case *steps.Touch:
+		return m.touch(s)
+	case *steps.Write:
+		return m.write(s)
+	case *steps.Move:
+		return m.move(s)
+	case *steps.MoveContents:
+		return m.moveContents(s.Source, s.Target)
+	case *steps.MoveChildren:
+		return m.moveContents(s.Source, s.Target)
+	case *steps.Copy:
+		return m.copy(s)
+	case *steps.Remove:
+		return m.remove(s)
+	case *steps.Inreplace:
+		return m.inreplace(s)
+	case *steps.Symlink:
+		return m.symlink(s)
+	case *steps.LinkDir:
+		return m.linkDir(s)
+	case *steps.LinkChildren:
+		return m.linkChildren(s)
+	case *steps.SetPermissions:
+		return m.setPermissions(s)
+	case *steps.SetOwnership:
+		return m.setOwnership(s)
+	case *steps.Warn:
+		m.warnings = append(m.warnings, Warning{Step: m.step, Text: m.expand(s.Message)})
+		return nil
+	case *steps.Run:
+		return m.run(s)
+	case *steps.TerminateProcess:
+		return m.effects.terminate(m, s)
+	case *steps.InstallGzippedExecutable:
+		return m.installGzipped(s)
+	}
+	reason, _ := steps.Unsupported(s.Type())
+	return fmt.Errorf("not supported yet: %s", reason)
+}

@@ -1,0 +1,42 @@
+package interp
+
+import (
+	"fmt"
+	"slices"
+)
+
+// NeedError says that a step asks for a capability that was not approved, or
+// for something that this process or machine does not have.
+type NeedError struct {
+	// Capability is the one to approve; "" where approval does not help.
+	Capability string
+	What       string
+	// Lack is why approval does not help.
+	Lack string
+}
+
+func (e *NeedError) Error() string {
+	if e.Capability != "" {
+		return fmt.Sprintf("%s needs your approval; allow it with --approve %s", e.What, e.Capability)
+	}
+	return fmt.Sprintf("%s: %s", e.What, e.Lack)
+}
+
+// need insists on an approved capability.
+func (m *machine) need(capability, what string) error {
+	if slices.Contains(m.Approved, capability) {
+		return nil
+	}
+	return &NeedError{Capability: capability, What: what}
+}
+
+// needRoot insists on the sudo capability and on being root.
+func (m *machine) needRoot(what string) error {
+	if err := m.need("sudo", what); err != nil {
+		return err
+	}
+	if !m.effects.root() {
+		return &NeedError{What: what, Lack: "needs root, and this process is not root"}
+	}
+	return nil
+}

@@ -1,0 +1,239 @@
+package interp
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"steps.example/interp/changeset"
+	"steps.example/interp/view"
+	"steps.example/steps"
+)
+
+// Run is a command that a step wants to execute: all of it, resolved, as it
+// goes into the plan and the receipt.
+type Run struct {
+	Step int `json:"step"`
+	// Command is absolute.
+	Command string   `json:"command"`
+	Args    []string `json:"args,omitempty"`
+	// Env are the step's own variables, NAME=VALUE; the jail adds a few.
+	Env    []string `json:"env,omitempty"`
+	Dir    string   `json:"dir"`
+	Stdin  string   `json:"stdin_path,omitempty"`
+	Stdout string   `json:"stdout_path,omitempty"`
+	// Writes are the directories and files that the command may change.
+	Writes []string `json:"writes,omitempty"`
+	// Reads are directories that it may read and execute from beside the
+	// system's own.
+	Reads        []string `json:"reads,omitempty"`
+	Network      bool     `json:"network,omitempty"`
+	AllowFailure bool     `json:"allow_failure,omitempty"`
+
+	input []byte
+}
+
+// CommandError is a command that failed.
+type CommandError struct {
+	Command  string
+	ExitCode int
+	Signal   string
+	// Output is the last of what it printed, made fit for a terminal.
+	Output string
+}
+
+func (e *CommandError) Error() string {
+	how := fmt.Sprintf("exited with %d", e.ExitCode)
+	if e.Signal != "" {
+		how = "was ended by " + e.Signal
+	}
+	if e.Output == "" {
+		return fmt.Sprintf("%s %s, printing nothing", e.Command, how)
+	}
+	return fmt.Sprintf("%s %s; it printed last:\n%s", e.Command, how, e.Output)
+}
+
+func (m *machine) run(s *steps.Run) error {
+	if s.Sudo == "true" {
+		if err := m.needRoot("run with sudo"); err != nil {
+			return err
+		}
+	}
+	if s.NetworkAccess {
+		if err := m.need("network", "run with network_access"); err != nil {
+			return err
+		}
+	}
+	r := &Run{Step: m.step, Network: s.NetworkAccess, AllowFailure: s.AllowFailure}
+	if err := m.prepareRun(s, r); err != nil {
+		return err
+	}
+	out, err := m.effects.run(m, r)
+	var failed *CommandError
+	switch {
+	case errors.Is(err, errPlanned):
+		return nil
+	case errors.As(err, &failed) && s.AllowFailure:
+		return nil
+	case err != nil || r.Stdout == "":
+		return err
+	}
+	if err := m.makeParents(r.Stdout); err != nil {
+		return err
+	}
+	return m.view.Write(r.Stdout, out, 0o666)
+}
+
+func (m *machine) prepareRun(s *steps.Run, r *Run) (err error) {
+	if r.Command, err = m.command(s.Command); err != nil {
+		return err
+	}
+	for _, a := range s.Args {
+		r.Args = append(r.Args, m.expand(a))
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.Env)) {
+		r.Env = append(r.Env, name+"="+m.expand(s.Env[name]))
+	}
+	for _, text := range slices.Concat(r.Args, r.Env) {
+		if strings.ContainsRune(text, 0) {
+			return errors.New("args and env may not hold a NUL byte")
+		}
+	}
+	if r.Dir, err = m.workingDir(s.Chdir); err != nil {
+		return err
+	}
+	if s.StdinPath != nil {
+		if r.Stdin, err = m.path(*s.StdinPath); err != nil {
+			return err
+		}
+		if r.input, err = m.view.ReadFile(r.Stdin); err != nil {
+			return err
+		}
+	}
+	if s.StdoutPath != nil {
+		if r.Stdout, err = m.path(*s.StdoutPath); err != nil {
+			return err
+		}
+		// Where it leads is settled before anything runs.
+		if _, err := m.view.Real(r.Stdout); err != nil && !view.IsAbsent(err) {
+			return err
+		}
+	}
+	writes := slices.Clone(m.runWrites)
+	for _, p := range s.WritablePaths {
+		dir, err := m.path(p)
+		if err != nil {
+			return err
+		}
+		if dir, err = m.view.Real(dir); err != nil {
+			return fmt.Errorf("writable_paths: %w", err)
+		}
+		writes = append(writes, dir)
+	}
+	r.Writes = m.outermost(writes)
+	r.Reads = m.readable()
+	return nil
+}
+
+// command is the absolute path of what to execute. A bare name is looked up in
+// the search path.
+func (m *machine) command(p steps.Path) (string, error) {
+	name := m.expand(p.Path)
+	if (p.Base == "" || p.Base == "relative") && !strings.ContainsRune(name, '/') && !strings.HasPrefix(name, "~") {
+		for _, dir := range m.SearchPath {
+			file := filepath.Join(dir, name)
+			if ok, err := m.executable(file); err != nil {
+				return "", err
+			} else if ok {
+				return file, nil
+			}
+		}
+		return "", fmt.Errorf("the command %q is in none of %s", name, strings.Join(m.SearchPath, ":"))
+	}
+	file, err := m.path(p)
+	if err != nil {
+		return "", err
+	}
+	ok, err := m.executable(file)
+	if err != nil {
+		return "", err
+	}
+	if !ok {
+		return "", fmt.Errorf("the command %s is not there or not executable", file)
+	}
+	return file, nil
+}
+
+// executable asks the view for what is in the roots, and the system for its own
+// commands, which no step can change.
+func (m *machine) executable(file string) (bool, error) {
+	st, err := m.view.Stat(file)
+	if errors.Is(err, view.ErrOutside) {
+		return m.effects.systemCommand(file), nil
+	}
+	if view.IsAbsent(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	return st != nil && st.Kind == changeset.File && st.Mode&0o111 != 0, nil
+}
+
+// workingDir is where a command starts: where the step says, else in the
+// package's own directory, else in the first root that is there.
+func (m *machine) workingDir(chdir *steps.Path) (string, error) {
+	if chdir != nil {
+		dir, err := m.path(*chdir)
+		if err != nil {
+			return "", err
+		}
+		isDir, err := m.view.IsDir(dir)
+		if err != nil {
+			return "", err
+		}
+		if !isDir {
+			return "", fmt.Errorf("chdir %s: %w", dir, unix.ENOTDIR)
+		}
+		return dir, nil
+	}
+	candidates := []string{m.bases["prefix"], m.bases["staged_path"]}
+	for _, dir := range append(candidates, m.roots()...) {
+		if dir == "" {
+			continue
+		}
+		if isDir, err := m.view.IsDir(dir); err == nil && isDir {
+			return dir, nil
+		}
+	}
+	return "/", nil
+}
+
+// outermost drops what is below another entry, and what does not exist.
+func (m *machine) outermost(paths []string) []string {
+	slices.Sort(paths)
+	var out []string
+	for _, p := range slices.Compact(paths) {
+		inside := slices.ContainsFunc(out, func(o string) bool { return strings.HasPrefix(p, o+"/") })
+		if exists, err := m.view.Exists(p); !inside && err == nil && exists {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// readable is what a command may read of the roots: all but the user's home.
+func (m *machine) readable() []string {
+	var out []string
+	for _, name := range slices.Sorted(maps.Keys(m.Dirs)) {
+		if name != "home" {
+			out = append(out, m.Dirs[name])
+		}
+	}
+	return m.outermost(out)
+}

@@ -1,0 +1,53 @@
+package view
+
+import (
+	"errors"
+	"fmt"
+
+	"steps.example/interp/internal/fsroot"
+)
+
+// ErrMoved says that the real tree changed while the view was reading it.
+var ErrMoved = errors.New("changed while it was being read")
+
+// ErrOutside is [fsroot.ErrOutside]: the path, or a link on it, leads out of
+// the roots.
+var ErrOutside = fsroot.ErrOutside
+
+// Error is a failed operation on the view.
+type Error struct {
+	Op   string // the operation, as a verb
+	Path string // as the caller gave it
+	Link string // the symlink that led out of the roots, if one did
+	Err  error
+}
+
+func (e *Error) Error() string {
+	if e.Link != "" {
+		return fmt.Sprintf("%s %s: the symlink %s leads out of the directories that this package may touch", e.Op, e.Path, e.Link)
+	}
+	if errors.Is(e.Err, fsroot.ErrOutside) {
+		return fmt.Sprintf("%s %s: outside the directories that this package may touch", e.Op, e.Path)
+	}
+	return fmt.Sprintf("%s %s: %v", e.Op, e.Path, e.Err)
+}
+
+func (e *Error) Unwrap() error { return e.Err }
+
+func fail(op, path string, err error) error {
+	if err == nil {
+		return nil
+	}
+	var e *Error
+	if errors.As(err, &e) {
+		return err
+	}
+	return &Error{Op: op, Path: path, Err: err}
+}
+
+func moved(path string, cause error) error {
+	if cause != nil && !fsroot.IsMissing(cause) && !errors.Is(cause, errLoop) {
+		return cause
+	}
+	return &Error{Op: "read", Path: path, Err: ErrMoved}
+}
