@@ -5,6 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
 
 	"steps.example/interp/changeset"
 	"steps.example/interp/commit"
@@ -37,9 +41,7 @@ var ErrPlanMoved = errors.New("the tree has changed since the plan was made, and
 type Applied struct {
 	Plan *Plan
 	// Receipt is nil where there was nothing to change.
-	Receipt *commit.Receipt
-	// Changes are all changes, those of commands included.
-	Changes  *changeset.Changeset
+	Receipt  *commit.Receipt
 	Warnings []Warning
 }
 
@@ -68,7 +70,7 @@ func Apply(ctx context.Context, job Job, host Host, opt ApplyOptions) (_ *Applie
 	if err != nil {
 		return nil, err
 	}
-	done := &Applied{Plan: plan, Changes: plan.Changes, Warnings: plan.Warnings}
+	done := &Applied{Plan: plan, Warnings: plan.Warnings}
 	if opt.Expect != "" && plan.Digest() != opt.Expect {
 		return done, ErrPlanMoved
 	}
@@ -110,7 +112,7 @@ func execute(ctx context.Context, job Job, host Host, set *fsroot.Set, tx *commi
 	if err != nil {
 		return nil, err
 	}
-	x := &executor{host: host, set: set, tx: tx, rules: env.rules(set), total: &changeset.Changeset{}}
+	x := &executor{host: host, set: set, tx: tx, rules: env.rules(set)}
 	m := &machine{environment: env, ctx: ctx, effects: x}
 	if m.view, err = newView(env, set, host); err != nil {
 		return nil, err
@@ -121,7 +123,7 @@ func execute(ctx context.Context, job Job, host Host, set *fsroot.Set, tx *commi
 	if err := x.flush(m); err != nil {
 		return nil, err
 	}
-	done.Changes, done.Warnings = x.total, m.warnings
+	done.Warnings = m.warnings
 	return x.runs, nil
 }
 
@@ -133,7 +135,6 @@ type executor struct {
 	set   *fsroot.Set
 	tx    *commit.Tx
 	rules changeset.Rules
-	total *changeset.Changeset
 	runs  []runRecord
 }
 
@@ -150,7 +151,6 @@ func (x *executor) flush(m *machine) error {
 		if err := x.tx.Apply(cs); err != nil {
 			return err
 		}
-		x.total = changeset.Compose(x.total, cs)
 	}
 	return x.refresh(m)
 }
@@ -197,7 +197,6 @@ func (x *executor) run(m *machine, r *Run) ([]byte, error) {
 	if err := x.judge(made); err != nil {
 		return nil, fmt.Errorf("what %s left behind was refused: %w", r.Command, err)
 	}
-	x.total = changeset.Compose(x.total, made)
 	x.runs = append(x.runs, runRecord{Run: *r, Report: report})
 	if err := x.refresh(m); err != nil {
 		return nil, err
@@ -219,24 +218,30 @@ func (x *executor) systemCommand(file string) bool             { return x.host.S
 func (x *executor) root() bool                                 { return x.host.Root() }
 
 func receiptOf(job Job, p Provenance, done *Applied, runs []runRecord) (*commit.Receipt, error) {
-	r := &commit.Receipt{
-		Package:        job.Target.Name,
-		Version:        job.Target.Version,
-		Layout:         job.Target.Layout,
-		DocumentSHA256: p.DocumentSHA256,
-		BundleSHA256:   p.BundleSHA256,
-		KeyID:          p.KeyID,
-		Changes:        done.Changes,
-	}
+	phases := make([]string, 0, len(job.Phases))
 	for _, phase := range job.Phases {
-		r.Phases = append(r.Phases, string(phase))
+		phases = append(phases, string(phase))
+	}
+	r := &commit.Receipt{
+		Package:  commit.Package{Name: job.Target.Name, Version: job.Target.Version},
+		Layout:   job.Target.Layout,
+		Phase:    strings.Join(phases, ","),
+		Document: p.DocumentSHA256,
+		Bundle:   p.BundleSHA256,
+		Key:      p.KeyID,
+	}
+	if p.PURL != "" {
+		r.Meta = map[string]string{"purl": p.PURL, "revision": strconv.Itoa(p.Revision)}
+	}
+	if job.Removal {
+		r.Phase += " (removal)"
 	}
 	for _, run := range runs {
 		raw, err := json.Marshal(run)
 		if err != nil {
 			return nil, err
 		}
-		r.Runs = append(r.Runs, raw)
+		r.Runs = append(r.Runs, jsontext.Value(raw))
 	}
 	for _, w := range done.Warnings {
 		r.Warnings = append(r.Warnings, w.Text)

@@ -31,6 +31,9 @@ type Target struct {
 	// Approved are the capabilities that the user granted, such as "set-id" or
 	// "write:home".
 	Approved []string
+	// Protected are directories that nothing may change, whatever is granted or
+	// approved: where transactions and receipts are kept.
+	Protected []string
 	// Placeholders: the document comes from Homebrew's API, whose strings name
 	// the directories $HOMEBREW_PREFIX, $HOMEBREW_CELLAR, $APPDIR and /$HOME.
 	Placeholders bool
@@ -92,6 +95,9 @@ func newEnvironment(t Target) (*environment, error) {
 		if dir, ok := e.fill(g.Dir, vars); ok {
 			e.grants = append(e.grants, changeset.Grant{Dir: filepath.Clean(dir), Access: changeset.Access(g.Access), Approval: g.Approval})
 		}
+	}
+	for _, dir := range t.Protected {
+		e.grants = append(e.grants, changeset.Grant{Dir: filepath.Clean(dir), Access: changeset.Read})
 	}
 	for _, w := range layout.Run.Writes {
 		if dir, ok := e.fill(w, vars); ok {

@@ -38,7 +38,7 @@ type RunReport struct {
 
 // Machine is the real host.
 type Machine struct {
-	// Helper is the jail's helper command; "" finds it.
+	// Helper is the path of the jail's helper; "" finds it, see [jail.Helper].
 	Helper string
 }
 

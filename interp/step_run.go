@@ -19,8 +19,10 @@ import (
 // goes into the plan and the receipt.
 type Run struct {
 	Step int `json:"step"`
-	// Command is absolute.
+	// Command is the absolute path of the file to execute, Name the path that
+	// the step gave, which may lead to it through links.
 	Command string   `json:"command"`
+	Name    string   `json:"name,omitempty"`
 	Args    []string `json:"args,omitempty"`
 	// Env are the step's own variables, NAME=VALUE; the jail adds a few.
 	Env    []string `json:"env,omitempty"`
@@ -93,6 +95,10 @@ func (m *machine) prepareRun(s *steps.Run, r *Run) (err error) {
 	if r.Command, err = m.command(s.Command); err != nil {
 		return err
 	}
+	r.Name = r.Command
+	if real, err := m.view.Real(r.Command); err == nil {
+		r.Command = real
+	}
 	for _, a := range s.Args {
 		r.Args = append(r.Args, m.expand(a))
 	}
@@ -130,13 +136,29 @@ func (m *machine) prepareRun(s *steps.Run, r *Run) (err error) {
 		if err != nil {
 			return err
 		}
-		if dir, err = m.view.Real(dir); err != nil {
+		if _, err = m.view.Real(dir); err != nil {
 			return fmt.Errorf("writable_paths: %w", err)
 		}
 		writes = append(writes, dir)
 	}
 	r.Writes = m.outermost(writes)
+	if err := m.unprotected(r.Writes); err != nil {
+		return err
+	}
 	r.Reads = m.readable()
+	return nil
+}
+
+// unprotected insists that no command may write to, or above, a directory that
+// is protected, such as the store of transactions itself.
+func (m *machine) unprotected(writes []string) error {
+	for _, w := range writes {
+		for _, p := range m.Protected {
+			if w == p || strings.HasPrefix(w, p+"/") || strings.HasPrefix(p, w+"/") {
+				return fmt.Errorf("a command may not write to %s, which holds %s", w, p)
+			}
+		}
+	}
 	return nil
 }
 
@@ -200,7 +222,7 @@ func (m *machine) workingDir(chdir *steps.Path) (string, error) {
 		if !isDir {
 			return "", fmt.Errorf("chdir %s: %w", dir, unix.ENOTDIR)
 		}
-		return dir, nil
+		return m.view.Real(dir)
 	}
 	candidates := []string{m.bases["prefix"], m.bases["staged_path"]}
 	for _, dir := range append(candidates, m.roots()...) {
@@ -208,19 +230,28 @@ func (m *machine) workingDir(chdir *steps.Path) (string, error) {
 			continue
 		}
 		if isDir, err := m.view.IsDir(dir); err == nil && isDir {
-			return dir, nil
+			return m.view.Real(dir)
 		}
 	}
-	return "/", nil
+	return "", errors.New("none of the package's directories exists, so there is nowhere to run a command")
 }
 
-// outermost drops what is below another entry, and what does not exist.
+// outermost gives the physical paths, without what is below another one and
+// what does not exist.
 func (m *machine) outermost(paths []string) []string {
-	slices.Sort(paths)
+	var real []string
+	for _, p := range paths {
+		if exists, err := m.view.Exists(p); err != nil || !exists {
+			continue
+		}
+		if r, err := m.view.Real(p); err == nil {
+			real = append(real, r)
+		}
+	}
+	slices.Sort(real)
 	var out []string
-	for _, p := range slices.Compact(paths) {
-		inside := slices.ContainsFunc(out, func(o string) bool { return strings.HasPrefix(p, o+"/") })
-		if exists, err := m.view.Exists(p); !inside && err == nil && exists {
+	for _, p := range slices.Compact(real) {
+		if !slices.ContainsFunc(out, func(o string) bool { return strings.HasPrefix(p, o+"/") }) {
 			out = append(out, p)
 		}
 	}
