@@ -23,7 +23,7 @@ func (h Machine) CanRun() error {
 	if _, err := h.helper(); err != nil {
 		return err
 	}
-	_, err := jail.Check().Judge(jail.Policy{})
+	_, err := jail.Check().Judge(jail.Policy{Reads: []string{"/usr"}, Dir: "/usr"})
 	return err
 }
 
