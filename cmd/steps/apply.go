@@ -1,0 +1,106 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"steps.example/interp"
+)
+
+const applyLong = `Verify a signed document, show nothing first, and do what it says: all of it, or
+nothing. What was done is kept as a receipt, which undo takes back and verify
+compares with the tree.
+
+Everything that stands against it (signature, schema, missing approvals,
+conflicts, a jail that this machine does not have) is listed before the first
+change.
+
+EXAMPLES
+  steps apply demo.bundle --policy trust.json --artifact demo.tar.gz \
+      --purl pkg:generic/acme/demo@1.0 --prefix /opt/brew
+  steps apply --plan demo.plan --policy trust.json
+  steps apply demo.json --unsigned --prefix /tmp/try
+
+EXIT STATUS
+  as in steps --help`
+
+func newApply(t *terminal) *cobra.Command {
+	var src sourceFlags
+	var target targetFlags
+	var planPath string
+	cmd := &cobra.Command{
+		Use: "apply [FILE]", Short: "Do what a signed document says, all or nothing", Long: applyLong,
+		GroupID: "apply",
+		Args: func(cmd *cobra.Command, args []string) error {
+			if (planPath != "") == (len(args) == 1) || len(args) > 1 {
+				return usagef("steps apply takes either FILE or --plan FILE")
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			ctx := cmd.Context()
+			if planPath != "" {
+				s, job, digest, err := loadPlan(ctx, t, planPath, src.policy)
+				if err != nil {
+					return err
+				}
+				return runApply(ctx, t, target, s, job, digest)
+			}
+			s, err := src.load(ctx, t, args[0])
+			if err != nil {
+				return err
+			}
+			job, err := target.job(s.document)
+			if err != nil {
+				return err
+			}
+			return runApply(ctx, t, target, s, job, "")
+		},
+	}
+	src.add(cmd.Flags())
+	target.add(cmd.Flags())
+	cmd.Flags().StringVar(&planPath, "plan", "", "carry out exactly the plan in `FILE`, or refuse")
+	return cmd
+}
+
+func runApply(ctx context.Context, t *terminal, target targetFlags, s *subject, job interp.Job, digest string) error {
+	store, err := target.openStore(job.Target)
+	if err != nil {
+		return err
+	}
+	defer store.Close()
+	done, err := interp.Apply(ctx, job, interp.Machine{}, interp.ApplyOptions{
+		Store: store, Provenance: s.provenance, Expect: digest,
+	})
+	if err != nil {
+		if refused, ok := errors.AsType[*interp.RefusedError](err); ok && t.json {
+			for _, r := range refused.Refusals {
+				if err := t.object("conflict", r); err != nil {
+					return err
+				}
+			}
+		}
+		return err
+	}
+	for _, w := range done.Warnings {
+		t.talk("step %d: %s", w.Step, printable(w.Text))
+	}
+	if done.Receipt == nil {
+		if t.json {
+			return t.object("applied", map[string]any{"changes": 0})
+		}
+		t.say("%s: nothing to change", heading(job))
+		return nil
+	}
+	if t.json {
+		return t.object("applied", map[string]any{
+			"receipt": done.Receipt.ID, "changes": len(done.Receipt.Changeset.Changes), "time": done.Receipt.Time.Format(time.RFC3339),
+		})
+	}
+	t.say("%s: %d path(s) changed", heading(job), len(done.Receipt.Changeset.Changes))
+	t.say("receipt %s", done.Receipt.ID)
+	return nil
+}

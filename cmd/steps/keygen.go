@@ -1,0 +1,100 @@
+//go:build !light
+
+package main
+
+import (
+	"encoding/json"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"steps.example/signer"
+)
+
+const keygenLong = `Make an ECDSA P-256 key for signing steps. The private key goes to FILE, readable
+by you alone, and the public one to FILE.pub. Use it for nothing else.
+
+With --policy, a trust policy that trusts this key for the packages of one
+registry is written as well: a start for your own.
+
+EXAMPLES
+  steps keygen steps.key
+  steps keygen steps.key --policy trust.json \
+      --registry https://registry.example --package 'pkg:generic/acme/*'
+
+EXIT STATUS
+  as in steps --help`
+
+func newKeygen(t *terminal) *cobra.Command {
+	var policy, registry, pkg string
+	cmd := &cobra.Command{
+		Use: verbKeygen.use, Short: verbKeygen.short, Long: keygenLong, GroupID: verbKeygen.group, Args: exactArgs("FILE"),
+		RunE: func(_ *cobra.Command, args []string) error {
+			key, err := signer.GenerateKey()
+			if err != nil {
+				return err
+			}
+			private, err := key.MarshalPEM()
+			if err != nil {
+				return err
+			}
+			if err := writeNew(args[0], private, 0o600); err != nil {
+				return err
+			}
+			if err := writeNew(args[0]+".pub", key.PublicPEM(), 0o644); err != nil {
+				return err
+			}
+			if policy != "" {
+				if err := writePolicy(policy, registry, pkg, key); err != nil {
+					return err
+				}
+			}
+			if t.json {
+				return t.object("key", map[string]any{"id": key.ID(), "private": args[0], "public": args[0] + ".pub"})
+			}
+			t.say("key %s", key.ID())
+			t.say("private key in %s, public key in %s.pub", args[0], args[0])
+			if policy != "" {
+				t.say("trust policy in %s", policy)
+			}
+			return nil
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&policy, "policy", "", "also write a trust policy for this key to `FILE`")
+	f.StringVar(&registry, "registry", "", "the registry that it signs for, an https `URL`")
+	f.StringVar(&pkg, "package", "", "the packages that it signs for, a package `URL` with * at its end")
+	cmd.MarkFlagsRequiredTogether("policy", "registry", "package")
+	return cmd
+}
+
+// writeNew writes a file that must not be there yet: a key is never overwritten.
+func writeNew(path string, data []byte, perm os.FileMode) error {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, perm)
+	if err != nil {
+		return err
+	}
+	if _, err := f.Write(data); err != nil {
+		f.Close()
+		return err
+	}
+	return f.Close()
+}
+
+func writePolicy(path, registry, pkg string, key *signer.Key) error {
+	policy := map[string]any{
+		"version": 1,
+		"rules": []any{map[string]any{
+			"match": map[string]string{"registry": registry, "package": pkg},
+			"anyOf": []any{map[string]any{"key": map[string]string{"id": key.ID(), "pem": string(key.PublicPEM())}}},
+		}},
+	}
+	data, err := json.MarshalIndent(policy, "", "  ")
+	if err != nil {
+		return err
+	}
+	if _, err := signer.ParsePolicy(data); err != nil {
+		return trustErrorOf("", err)
+	}
+	return writeNew(path, append(data, '\n'), 0o644)
+}

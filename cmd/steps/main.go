@@ -1,0 +1,46 @@
+// Command steps interprets a package's install steps: data that says what is to
+// change, in the place of hooks that run.
+//
+// One file a verb. Verbs are thin: they read flags and files, call the packages
+// and print. Messages go to standard error, data to standard output.
+package main
+
+import (
+	"context"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"steps.example/interp/jail"
+)
+
+func main() {
+	// The jail starts this same program as its helper where the small one is
+	// not installed beside it.
+	if jail.IsHelper() {
+		jail.Main()
+		return
+	}
+	os.Exit(run(os.Args[1:], stdio()))
+}
+
+// run is main for tests: it takes the arguments and gives the exit status.
+func run(args []string, t *terminal) int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	cmd := newRoot(t)
+	cmd.SetArgs(args)
+	cmd.SetIn(t.in)
+	cmd.SetOut(t.out)
+	cmd.SetErr(t.err)
+	err := cmd.ExecuteContext(ctx)
+	if err == nil {
+		return exitOK
+	}
+	if ctx.Err() != nil {
+		err = &exitError{code: exitInterrupted, err: err}
+	}
+	code := codeOf(err)
+	t.fail(code, err)
+	return code
+}

@@ -1,0 +1,80 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"steps.example/interp"
+)
+
+const planLong = `Print what apply would do, and change nothing.
+
+Each path that would change is a line: create, replace, delete, modify or move;
+texts come with a diff. run and end are what would execute, keep are steps whose
+result is there already, conflict is what stands against it.
+
+With -o the plan goes to a file, which apply --plan carries out exactly, or
+refuses if the tree has changed since.
+
+EXAMPLES
+  steps plan demo.json --unsigned --prefix /opt/brew
+  steps plan demo.bundle --policy trust.json --artifact demo.tar.gz \
+      --purl pkg:generic/acme/demo@1.0 --prefix /opt/brew -o demo.plan
+
+EXIT STATUS
+  0 if it can be applied, 5 if something stands against it (it is printed all
+  the same); the others as in steps --help.`
+
+func newPlan(t *terminal) *cobra.Command {
+	var src sourceFlags
+	var target targetFlags
+	var out string
+	cmd := &cobra.Command{
+		Use: "plan FILE", Short: "Show what a document would change", Long: planLong,
+		GroupID: "apply", Args: exactArgs("FILE"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			s, err := src.load(cmd.Context(), t, args[0])
+			if err != nil {
+				return err
+			}
+			job, err := target.job(s.document)
+			if err != nil {
+				return err
+			}
+			return runPlan(cmd.Context(), t, s, job, out)
+		},
+	}
+	src.add(cmd.Flags())
+	target.add(cmd.Flags())
+	cmd.Flags().StringVarP(&out, "output", "o", "", "write the plan to `FILE`, for apply --plan")
+	return cmd
+}
+
+func runPlan(ctx context.Context, t *terminal, s *subject, job interp.Job, out string) error {
+	plan, err := interp.MakePlan(ctx, job, interp.Machine{})
+	if err != nil {
+		return err
+	}
+	if err := printPlan(t, job, plan); err != nil {
+		return err
+	}
+	if len(plan.Refused) > 0 {
+		return &exitError{code: refusedCode(&interp.RefusedError{Refusals: plan.Refused}),
+			err: fmt.Errorf("this plan cannot be applied: %d thing(s) stand against it", len(plan.Refused))}
+	}
+	if out == "" {
+		return nil
+	}
+	data, err := encodePlanFile(s, job, plan)
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(out, data, 0o600); err != nil {
+		return err
+	}
+	t.talk("plan written to %s", out)
+	return nil
+}

@@ -1,0 +1,207 @@
+package main
+
+import (
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"steps.example/interp"
+	"steps.example/interp/changeset"
+)
+
+// printPlan prints a plan for people, or one object a line.
+func printPlan(t *terminal, job interp.Job, p *interp.Plan) error {
+	if t.json {
+		return planObjects(t, p)
+	}
+	t.say("%s", heading(job))
+	if err := renderer(t, job).Render(t.out, p.Changes); err != nil {
+		return err
+	}
+	for _, a := range p.Actions {
+		t.say("%s", describeAction(a))
+	}
+	changed := stepsIn(p)
+	for _, o := range p.Outcomes {
+		if o.Result == "done" && !changed[o.Step] {
+			t.say("keep     step %d (%s): nothing to change", o.Step, o.Type)
+		}
+	}
+	for _, u := range p.Unpredicted {
+		t.say("unknown  step %d: %s; it may differ once the command before it has run", u.Step, printable(u.Reason))
+	}
+	for _, r := range p.Refused {
+		t.say("conflict %s", printable(r.Reason))
+	}
+	for _, w := range p.Warnings {
+		t.say("warning  %s", printable(w.Text))
+	}
+	t.say("%s", summary(p.Changes, len(p.Actions)))
+	return nil
+}
+
+func planObjects(t *terminal, p *interp.Plan) error {
+	if err := changeObjects(t, p.Changes); err != nil {
+		return err
+	}
+	for _, a := range p.Actions {
+		if err := t.object("action", a); err != nil {
+			return err
+		}
+	}
+	changed := stepsIn(p)
+	for _, o := range p.Outcomes {
+		if err := t.object("step", struct {
+			interp.Outcome
+			Changes bool `json:"changes"`
+		}{o, changed[o.Step]}); err != nil {
+			return err
+		}
+	}
+	for _, u := range p.Unpredicted {
+		if err := t.object("unknown", u); err != nil {
+			return err
+		}
+	}
+	for _, r := range p.Refused {
+		if err := t.object("conflict", r); err != nil {
+			return err
+		}
+	}
+	for _, w := range p.Warnings {
+		if err := t.object("warning", w); err != nil {
+			return err
+		}
+	}
+	return t.object("plan", map[string]any{
+		"digest": p.Digest(), "changes": len(p.Changes.Changes), "actions": len(p.Actions), "conflicts": len(p.Refused),
+	})
+}
+
+func changeObjects(t *terminal, cs *changeset.Changeset) error {
+	for i := range cs.Changes {
+		c := &cs.Changes[i]
+		if err := t.object("change", struct {
+			Verb changeset.Verb `json:"verb"`
+			*changeset.Change
+		}{c.Verb(), c}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// stepsIn tells which steps have a part in something that changes or executes.
+func stepsIn(p *interp.Plan) map[int]bool {
+	in := map[int]bool{}
+	for _, c := range p.Changes.Changes {
+		for _, s := range c.Steps {
+			in[s] = true
+		}
+	}
+	for _, a := range p.Actions {
+		if a.Run != nil {
+			in[a.Run.Step] = true
+		} else {
+			in[a.Terminate.Step] = true
+		}
+	}
+	for _, w := range p.Warnings {
+		in[w.Step] = true
+	}
+	return in
+}
+
+func describeAction(a interp.Action) string {
+	if a.Terminate != nil {
+		how := "called"
+		if a.Terminate.Full {
+			how = "whose command line matches"
+		}
+		return printable(fmt.Sprintf("end      processes %s %q (step %d)", how, a.Terminate.Name, a.Terminate.Step))
+	}
+	r := a.Run
+	words := []string{r.Command}
+	for _, arg := range r.Args {
+		if arg == "" || strings.ContainsAny(arg, " \t\n\"'$`\\") {
+			arg = fmt.Sprintf("%q", arg)
+		}
+		words = append(words, arg)
+	}
+	line := fmt.Sprintf("run      %s (step %d)", strings.Join(words, " "), r.Step)
+	if r.Stdout != "" {
+		line += "\n         output goes to " + r.Stdout
+	}
+	if len(r.Writes) > 0 {
+		line += "\n         may change " + strings.Join(r.Writes, ", ")
+	}
+	if r.Network {
+		line += "\n         may use the network"
+	}
+	lines := strings.Split(line, "\n")
+	for i := range lines {
+		lines[i] = printable(lines[i])
+	}
+	return strings.Join(lines, "\n")
+}
+
+func heading(job interp.Job) string {
+	phases := make([]string, 0, len(job.Phases))
+	for _, p := range job.Phases {
+		phases = append(phases, string(p))
+	}
+	what := strings.Join(phases, ", ")
+	if job.Removal {
+		what += " (removal)"
+	}
+	return fmt.Sprintf("%s: %s", strings.TrimSpace(job.Target.Name+" "+job.Target.Version), what)
+}
+
+func summary(cs *changeset.Changeset, actions int) string {
+	count := map[changeset.Verb]int{}
+	for i := range cs.Changes {
+		count[cs.Changes[i].Verb()]++
+	}
+	var parts []string
+	for _, v := range []changeset.Verb{changeset.Create, changeset.Replace, changeset.Modify, changeset.Move, changeset.Delete} {
+		if count[v] > 0 {
+			parts = append(parts, fmt.Sprintf("%d to %s", count[v], v))
+		}
+	}
+	if actions > 0 {
+		parts = append(parts, fmt.Sprintf("%d to execute", actions))
+	}
+	if len(parts) == 0 {
+		return "nothing to change"
+	}
+	return strings.Join(parts, ", ")
+}
+
+// renderer shows paths relative to the directory above the roots, where that is
+// shorter, and diffs against the files as they are now.
+func renderer(t *terminal, job interp.Job) changeset.Renderer {
+	return changeset.Renderer{
+		Style:  t.style,
+		Short:  shorten(job.Target.Dirs),
+		Before: interp.BeforeReader(job.Target),
+	}
+}
+
+// shorten abbreviates paths below a named directory to "{name}/rest".
+func shorten(dirs map[string]string) func(string) string {
+	names := slices.SortedFunc(maps.Keys(dirs), func(a, b string) int { return len(dirs[b]) - len(dirs[a]) })
+	return func(p string) string {
+		for _, name := range names {
+			dir := dirs[name]
+			if real, err := filepath.EvalSymlinks(dir); err == nil && !strings.HasPrefix(p, dir+"/") {
+				dir = real
+			}
+			if rel, ok := strings.CutPrefix(p, dir+"/"); ok {
+				return "{" + name + "}/" + rel
+			}
+		}
+		return p
+	}
+}

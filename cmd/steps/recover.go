@@ -1,0 +1,52 @@
+package main
+
+import (
+	"github.com/spf13/cobra"
+
+	"steps.example/interp/commit"
+)
+
+const recoverLong = `Bring an interrupted transaction to an end: what was committed is completed, what
+was not is taken back. The tree is then as before or as after, never between.
+
+Where a path holds something that steps did not put there, it is left alone and
+so is what steps has: both are listed, and further applies are refused until you
+have looked and say --keep: the tree stays as it is, and what steps holds goes
+aside.
+
+EXAMPLES
+  steps recover --prefix /opt/brew
+
+EXIT STATUS
+  7 if a decision is needed; the others as in steps --help`
+
+func newRecover(t *terminal) *cobra.Command {
+	var where storeFlags
+	var keep bool
+	cmd := &cobra.Command{
+		Use: "recover", Short: "Bring an interrupted apply to an end", Long: recoverLong, GroupID: "apply", Args: cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			store, err := where.open()
+			if err != nil {
+				return err
+			}
+			defer store.Close()
+			done, err := store.Recover(commit.RecoverOptions{Keep: keep})
+			for _, r := range done {
+				if t.json {
+					if err := t.object("recovered", r); err != nil {
+						return err
+					}
+				}
+				t.say("%s", r)
+			}
+			if err == nil && len(done) == 0 {
+				t.say("nothing was interrupted")
+			}
+			return err
+		},
+	}
+	where.add(cmd.Flags())
+	cmd.Flags().BoolVar(&keep, "keep", false, "where both have something, keep the tree and put aside what steps holds")
+	return cmd
+}
