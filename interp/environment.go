@@ -46,6 +46,7 @@ type environment struct {
 	bases        map[steps.Base]string
 	tokens       map[string]string
 	grants       []changeset.Grant
+	runReads     []string
 	runWrites    []string
 	placeholders *strings.Replacer
 }
@@ -99,11 +100,8 @@ func newEnvironment(t Target) (*environment, error) {
 	for _, dir := range t.Protected {
 		e.grants = append(e.grants, changeset.Grant{Dir: filepath.Clean(dir), Access: changeset.Read})
 	}
-	for _, w := range layout.Run.Writes {
-		if dir, ok := e.fill(w, vars); ok {
-			e.runWrites = append(e.runWrites, filepath.Clean(dir))
-		}
-	}
+	e.runReads = e.fillAll(layout.Run.Reads, vars)
+	e.runWrites = e.fillAll(layout.Run.Writes, vars)
 	if t.Placeholders {
 		e.placeholders = strings.NewReplacer(e.placeholderPairs(vars)...)
 	}
@@ -129,6 +127,18 @@ func (e *environment) fill(template string, vars map[string]string) (string, boo
 		})
 	}
 	return fill(template, 0), complete
+}
+
+// fillAll fills directories, leaving out those that are not there for this
+// target.
+func (e *environment) fillAll(templates []string, vars map[string]string) []string {
+	var out []string
+	for _, t := range templates {
+		if dir, ok := e.fill(t, vars); ok {
+			out = append(out, filepath.Clean(dir))
+		}
+	}
+	return out
 }
 
 func (e *environment) placeholderPairs(vars map[string]string) []string {
@@ -220,8 +230,11 @@ func escapeGlob(s string) string { return globEscaper.Replace(s) }
 
 func (e *environment) join(p steps.Path, escape func(string) string) (string, error) {
 	rel := e.expandWith(p.Path, escape)
-	if t := token.FindString(p.Path); t != "" && strings.Contains(rel, t) {
-		return "", fmt.Errorf("path %q: token %s has no value here", p.Path, t)
+	for _, t := range token.FindAllString(p.Path, -1) {
+		name := t[2 : len(t)-2]
+		if _, ok := e.tokens[name]; !ok && !slices.Contains(e.layout.Verbatim, name) {
+			return "", fmt.Errorf("path %q: token %s has no value here", p.Path, t)
+		}
 	}
 	if strings.ContainsRune(rel, 0) {
 		return "", fmt.Errorf("path %q: holds a NUL byte", p.Path)

@@ -48,15 +48,11 @@ func (h Machine) Run(ctx context.Context, r *Run) ([]byte, RunReport, error) {
 	if err != nil {
 		return nil, RunReport{}, err
 	}
-	file, err := filepath.EvalSymlinks(r.Command)
-	if err != nil {
-		return nil, RunReport{}, err
-	}
 	helper, err := h.helper()
 	if err != nil {
 		return nil, RunReport{}, err
 	}
-	res, err := jail.Run(ctx, helper, policy, jail.Command{Path: file, Args: r.Args, Stdin: r.input})
+	res, err := jail.Run(ctx, helper, policy, jail.Command{Path: r.Name, Args: r.Args, Stdin: r.input})
 	if err != nil {
 		return nil, RunReport{}, err
 	}

@@ -187,12 +187,7 @@ func (m *machine) linkChildren(s *steps.LinkChildren) error {
 	if err != nil {
 		return err
 	}
-	var target string
-	if s.Target != nil {
-		target, err = m.path(*s.Target)
-	} else {
-		target, err = m.path(steps.Path{Base: "homebrew_prefix", Path: s.Source.Path})
-	}
+	target, err := m.path(s.Target)
 	if err != nil {
 		return err
 	}

@@ -19,10 +19,11 @@ import (
 // goes into the plan and the receipt.
 type Run struct {
 	Step int `json:"step"`
-	// Command is the absolute path of the file to execute, Name the path that
-	// the step gave, which may lead to it through links.
+	// Name is the absolute path that the step gave: what is executed, and what
+	// the command sees as its name. Command is where it leads, if that is below
+	// a root.
+	Name    string   `json:"name"`
 	Command string   `json:"command"`
-	Name    string   `json:"name,omitempty"`
 	Args    []string `json:"args,omitempty"`
 	// Env are the step's own variables, NAME=VALUE; the jail adds a few.
 	Env    []string `json:"env,omitempty"`
@@ -92,11 +93,11 @@ func (m *machine) run(s *steps.Run) error {
 }
 
 func (m *machine) prepareRun(s *steps.Run, r *Run) (err error) {
-	if r.Command, err = m.command(s.Command); err != nil {
+	if r.Name, err = m.command(s.Command); err != nil {
 		return err
 	}
-	r.Name = r.Command
-	if real, err := m.view.Real(r.Command); err == nil {
+	r.Command = r.Name
+	if real, err := m.view.Real(r.Name); err == nil {
 		r.Command = real
 	}
 	for _, a := range s.Args {
@@ -145,7 +146,7 @@ func (m *machine) prepareRun(s *steps.Run, r *Run) (err error) {
 	if err := m.unprotected(r.Writes); err != nil {
 		return err
 	}
-	r.Reads = m.readable()
+	r.Reads = m.outermost(slices.Clone(m.runReads))
 	return nil
 }
 
@@ -256,15 +257,4 @@ func (m *machine) outermost(paths []string) []string {
 		}
 	}
 	return out
-}
-
-// readable is what a command may read of the roots: all but the user's home.
-func (m *machine) readable() []string {
-	var out []string
-	for _, name := range slices.Sorted(maps.Keys(m.Dirs)) {
-		if name != "home" {
-			out = append(out, m.Dirs[name])
-		}
-	}
-	return m.outermost(out)
 }

@@ -10,8 +10,7 @@ import (
 	"steps.example/interp"
 )
 
-const applyLong = `Verify a signed document, show nothing first, and do what it says: all of it, or
-nothing. What was done is kept as a receipt, which undo takes back and verify
+const applyLong = `Verify a signed document and do what it says: all of it, or nothing. What was done is kept as a receipt, which undo takes back and verify
 compares with the tree.
 
 Everything that stands against it (signature, schema, missing approvals,
@@ -47,7 +46,7 @@ func newApply(t *terminal) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return runApply(ctx, t, target, s, job, digest)
+				return runApply(ctx, t, s, job, digest)
 			}
 			s, err := src.load(ctx, t, args[0])
 			if err != nil {
@@ -57,7 +56,7 @@ func newApply(t *terminal) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return runApply(ctx, t, target, s, job, "")
+			return runApply(ctx, t, s, job, "")
 		},
 	}
 	src.add(cmd.Flags())
@@ -66,8 +65,8 @@ func newApply(t *terminal) *cobra.Command {
 	return cmd
 }
 
-func runApply(ctx context.Context, t *terminal, target targetFlags, s *subject, job interp.Job, digest string) error {
-	store, err := target.openStore(job.Target)
+func runApply(ctx context.Context, t *terminal, s *subject, job interp.Job, digest string) error {
+	store, err := openStore(job.Target)
 	if err != nil {
 		return err
 	}

@@ -2,7 +2,8 @@
 # plan, apply, undo. `make demo` runs it; bin/steps must be built.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
-PATH=$(cd "$here/../../../../bin" && pwd):$PATH
+BIN=${BIN:-$here/../../../../bin}
+PATH=$(cd "$BIN" && pwd):$PATH
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 export XDG_STATE_HOME="$work/state"

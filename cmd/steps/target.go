@@ -1,0 +1,250 @@
+package main
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"maps"
+	"os"
+	"os/user"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+
+	"github.com/spf13/pflag"
+	"golang.org/x/sys/unix"
+
+	"steps.example/interp"
+	"steps.example/interp/commit"
+	"steps.example/steps"
+)
+
+// storeFlags say where transactions and receipts are kept.
+type storeFlags struct {
+	prefix, state string
+}
+
+func (f *storeFlags) add(flags *pflag.FlagSet) {
+	flags.StringVar(&f.prefix, "prefix", "", "the `DIR` that packages are installed under")
+	flags.StringVar(&f.state, "state", "", "the `DIR` for receipts and transactions (one for each prefix in\n$XDG_STATE_HOME/steps; for root in /var/lib/steps)")
+}
+
+// path is the store's directory: the one given, or one that the prefix names.
+func (f *storeFlags) path() (string, error) {
+	if f.state != "" {
+		return filepath.Abs(f.state)
+	}
+	if f.prefix == "" {
+		return "", usagef("say which prefix with --prefix DIR, or where its state is with --state DIR")
+	}
+	prefix, err := filepath.Abs(f.prefix)
+	if err != nil {
+		return "", err
+	}
+	if real, err := filepath.EvalSymlinks(prefix); err == nil {
+		prefix = real
+	}
+	base := os.Getenv("XDG_STATE_HOME")
+	switch {
+	case filepath.IsAbs(base):
+		base = filepath.Join(base, "steps")
+	case os.Geteuid() == 0:
+		base = "/var/lib/steps"
+	default:
+		home, err := os.UserHomeDir()
+		if err != nil {
+			return "", usagef("no home directory is known (%w); say where to keep state with --state DIR", err)
+		}
+		base = filepath.Join(home, ".local", "state", "steps")
+	}
+	// The name is for people, the hash tells two prefixes of one name apart.
+	sum := sha256.Sum256([]byte(prefix))
+	return filepath.Join(base, filepath.Base(prefix)+"-"+hex.EncodeToString(sum[:6])), nil
+}
+
+// open opens a store that is there.
+func (f *storeFlags) open() (*commit.Store, error) {
+	path, err := f.path()
+	if err != nil {
+		return nil, err
+	}
+	if _, err := os.Stat(path); err != nil {
+		return nil, fmt.Errorf("%s: nothing was applied with this prefix and state", path)
+	}
+	return commit.OpenStore(path)
+}
+
+// targetFlags say for what and where a document is interpreted.
+type targetFlags struct {
+	storeFlags
+	dirs    map[string]string
+	version string
+	goos    string
+	approve []string
+	phases  []string
+	removal bool
+}
+
+func (f *targetFlags) add(flags *pflag.FlagSet) {
+	f.storeFlags.add(flags)
+	flags.StringToStringVar(&f.dirs, "dir", nil, "another directory of the layout, as `NAME=DIR`: home, temp, appdir; repeatable")
+	flags.StringVar(&f.version, "package-version", "", "the `VERSION`, where the document does not say")
+	flags.StringVar(&f.goos, "os", hostOS(), "the system that guards ask for, `linux|macos`")
+	flags.StringSliceVar(&f.approve, "approve", nil, "allow a `CAPABILITY` that the document asks for; repeatable")
+	flags.StringSliceVar(&f.phases, "phase", nil, "do this `PHASE` only, such as post_install_steps; repeatable")
+	flags.BoolVar(&f.removal, "removal", false, "the package is being removed: do the removal phases")
+}
+
+func hostOS() string {
+	if runtime.GOOS == "darwin" {
+		return "macos"
+	}
+	return runtime.GOOS
+}
+
+// The phases of an installation and of a removal, in their order.
+var (
+	installPhases = []steps.Phase{"pre_install_steps", "preflight_steps", "post_install_steps", "postflight_steps"}
+	removalPhases = []steps.Phase{"pre_remove_steps", "uninstall_preflight_steps", "post_remove_steps", "uninstall_postflight_steps"}
+)
+
+// job is what to interpret of doc, and where.
+func (f *targetFlags) job(doc *steps.Document) (interp.Job, error) {
+	job := interp.Job{Document: doc}
+	phases, err := f.selected(doc)
+	if err != nil {
+		return job, err
+	}
+	job.Phases = phases
+	layout, ok := steps.LayoutByName(doc.Layout)
+	if !ok {
+		return job, usagef("the document is for the layout %q, which is not known; known are %s", doc.Layout, strings.Join(steps.LayoutNames(), ", "))
+	}
+	state, err := f.path()
+	if err != nil {
+		return job, err
+	}
+	dirs, err := f.directories(layout, state)
+	if err != nil {
+		return job, err
+	}
+	version := doc.Version
+	if version == "" {
+		version = f.version
+	} else if f.version != "" && f.version != version {
+		return job, usagef("the document is for version %s, not %s", version, f.version)
+	}
+	job.Target = interp.Target{
+		Layout: doc.Layout, Name: doc.Name, Version: version, OS: f.goos, Dirs: dirs, User: userName(),
+		SearchPath: searchPath(), Umask: umask(), Approved: f.approve,
+		Protected:    []string{state},
+		Placeholders: doc.Origin != steps.OriginNative,
+	}
+	return job, nil
+}
+
+func (f *targetFlags) selected(doc *steps.Document) ([]steps.Phase, error) {
+	known := slices.Concat(installPhases, removalPhases)
+	var out []steps.Phase
+	for _, name := range f.phases {
+		if !slices.Contains(known, steps.Phase(name)) {
+			return nil, usagef("--phase %s: no such phase", name)
+		}
+		out = append(out, steps.Phase(name))
+	}
+	if len(out) > 0 {
+		return out, nil
+	}
+	candidates := installPhases
+	if f.removal {
+		candidates = removalPhases
+	}
+	for _, p := range candidates {
+		if slices.ContainsFunc(doc.Blocks, func(b steps.Block) bool { return b.Phase == p }) {
+			out = append(out, p)
+		}
+	}
+	return out, nil
+}
+
+// directories gives each directory variable of the layout a value. The prefix
+// is the one that is not home, temp or appdir.
+func (f *targetFlags) directories(layout *steps.Layout, state string) (map[string]string, error) {
+	dirs := map[string]string{}
+	given := maps.Clone(f.dirs)
+	for _, v := range layout.Vars {
+		if !v.Dir {
+			continue
+		}
+		dir, ok := given[v.Name]
+		delete(given, v.Name)
+		if !ok {
+			dir = f.defaultDir(v.Name, state)
+		}
+		if dir == "" {
+			return nil, usagef("say where %s is with --prefix DIR", v.Doc)
+		}
+		abs, err := filepath.Abs(dir)
+		if err != nil {
+			return nil, err
+		}
+		dirs[v.Name] = abs
+	}
+	for _, name := range slices.Sorted(maps.Keys(given)) {
+		return nil, usagef("--dir %s: the layout %s has no such directory", name, layout.Name)
+	}
+	return dirs, nil
+}
+
+func (f *targetFlags) defaultDir(name, state string) string {
+	home, err := os.UserHomeDir()
+	switch name {
+	case "home":
+		if err != nil {
+			return "/nonexistent"
+		}
+		return home
+	case "temp":
+		return state + ".temp"
+	case "appdir":
+		if runtime.GOOS == "darwin" || err != nil {
+			return "/Applications"
+		}
+		return filepath.Join(home, "Applications")
+	}
+	return f.prefix
+}
+
+// openStore makes the store and the temporary directory where they are missing.
+func openStore(t interp.Target) (*commit.Store, error) {
+	state := t.Protected[0]
+	if err := os.MkdirAll(filepath.Dir(state), 0o700); err != nil {
+		return nil, err
+	}
+	if t.Dirs["temp"] == state+".temp" {
+		if err := os.MkdirAll(state+".temp", 0o700); err != nil {
+			return nil, err
+		}
+	}
+	return commit.OpenStore(state)
+}
+
+func userName() string {
+	if u, err := user.Current(); err == nil {
+		return u.Username
+	}
+	return os.Getenv("USER")
+}
+
+// searchPath is PATH without what is not absolute, which would depend on where
+// the command was started.
+func searchPath() []string {
+	return slices.DeleteFunc(filepath.SplitList(os.Getenv("PATH")), func(dir string) bool { return !filepath.IsAbs(dir) })
+}
+
+func umask() uint32 {
+	old := unix.Umask(0o022)
+	unix.Umask(old)
+	return uint32(old)
+}
