@@ -156,7 +156,13 @@ func heading(job interp.Job) string {
 	if job.Removal {
 		what += " (removal)"
 	}
-	return fmt.Sprintf("%s: %s", strings.TrimSpace(job.Target.Name+" "+job.Target.Version), what)
+	where := ""
+	for name, dir := range job.Target.Dirs {
+		if isPrefix(name) {
+			where = " in " + dir
+		}
+	}
+	return fmt.Sprintf("%s: %s%s", strings.TrimSpace(job.Target.Name+" "+job.Target.Version), what, where)
 }
 
 func summary(cs *changeset.Changeset, actions int) string {
@@ -189,19 +195,32 @@ func renderer(t *terminal, job interp.Job) changeset.Renderer {
 	}
 }
 
-// shorten abbreviates paths below a named directory to "{name}/rest".
+// shorten gives paths below the prefix relative to it, and those below another
+// named directory as "{name}/rest".
 func shorten(dirs map[string]string) func(string) string {
-	names := slices.SortedFunc(maps.Keys(dirs), func(a, b string) int { return len(dirs[b]) - len(dirs[a]) })
+	type root struct{ dir, as string }
+	var roots []root
+	for _, name := range slices.Sorted(maps.Keys(dirs)) {
+		as := "{" + name + "}/"
+		if isPrefix(name) {
+			as = ""
+		}
+		roots = append(roots, root{dirs[name], as})
+		if real, err := filepath.EvalSymlinks(dirs[name]); err == nil && real != dirs[name] {
+			roots = append(roots, root{real, as})
+		}
+	}
+	// The innermost directory names a path best.
+	slices.SortStableFunc(roots, func(a, b root) int { return len(b.dir) - len(a.dir) })
 	return func(p string) string {
-		for _, name := range names {
-			dir := dirs[name]
-			if real, err := filepath.EvalSymlinks(dir); err == nil && !strings.HasPrefix(p, dir+"/") {
-				dir = real
-			}
-			if rel, ok := strings.CutPrefix(p, dir+"/"); ok {
-				return "{" + name + "}/" + rel
+		for _, r := range roots {
+			if rel, ok := strings.CutPrefix(p, r.dir+"/"); ok {
+				return r.as + rel
 			}
 		}
 		return p
 	}
 }
+
+// isPrefix reports whether a layout's directory is the one that --prefix names.
+func isPrefix(name string) bool { return name != "home" && name != "temp" && name != "appdir" }

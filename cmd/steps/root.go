@@ -36,7 +36,12 @@ func newRoot(t *terminal) *cobra.Command {
 		CompletionOptions: cobra.CompletionOptions{
 			DisableDefaultCmd: true,
 		},
-		Args: cobra.NoArgs,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return usagef("there is no verb %q; steps --help lists them", args[0])
+			}
+			return nil
+		},
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.PersistentFlags().BoolVar(&t.json, "json", false, "print one JSON object a line, for programs")
@@ -56,7 +61,7 @@ func newRoot(t *terminal) *cobra.Command {
 		newConformance(t),
 	)
 	addWorker(root, t)
-	root.SetHelpCommand(&cobra.Command{Hidden: true, Use: "no-help"})
+	root.SetHelpCommandGroupID("test")
 	return root
 }
 

@@ -198,6 +198,9 @@ func (f *targetFlags) directories(layout *steps.Layout, state string) (map[strin
 }
 
 func (f *targetFlags) defaultDir(name, state string) string {
+	if isPrefix(name) {
+		return f.prefix
+	}
 	home, err := os.UserHomeDir()
 	switch name {
 	case "home":
@@ -213,7 +216,7 @@ func (f *targetFlags) defaultDir(name, state string) string {
 		}
 		return filepath.Join(home, "Applications")
 	}
-	return f.prefix
+	return ""
 }
 
 // openStore makes the store and the temporary directory where they are missing.

@@ -13,7 +13,7 @@ import (
 // addWorker adds the verb that a light build calls.
 func addWorker(root *cobra.Command, t *terminal) {
 	root.AddCommand(&cobra.Command{
-		Use: verifyWorker, Hidden: true, Args: cobra.NoArgs,
+		Use: verifyWorker, Hidden: true, GroupID: "test", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			in, err := io.ReadAll(io.LimitReader(t.in, 4*maxSource))
 			if err != nil {

@@ -23,7 +23,7 @@ say steps validate hello.json
 say steps keygen steps.key --policy trust.json --registry https://registry.example --package 'pkg:generic/example/*'
 say steps sign hello.json --key steps.key --artifact hello.tar.gz --purl $purl --registry https://registry.example -o hello.bundle
 say steps verify-bundle hello.bundle --policy trust.json --artifact hello.tar.gz --purl $purl
-say steps plan hello.bundle --policy trust.json --artifact hello.tar.gz --purl $purl --prefix "$prefix" --approve write:homebrew_prefix -o hello.plan
+say steps plan hello.bundle --policy trust.json --artifact hello.tar.gz --purl $purl --prefix "$prefix" -o hello.plan
 say steps apply --plan hello.plan --policy trust.json
 say tree
 say "$prefix/bin/hello"
