@@ -2,6 +2,8 @@ package interp
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 
 	"steps.example/interp/internal/rubyglob"
 	"steps.example/interp/view"
@@ -93,10 +95,13 @@ func (m *machine) glob(p steps.Path) ([]string, error) {
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, matches...)
+		// ".*" matches "." as well, and nobody who writes it means that.
+		out = append(out, slices.DeleteFunc(matches, isDots)...)
 	}
 	return out, nil
 }
+
+func isDots(p string) bool { return strings.HasSuffix(p, "/.") || strings.HasSuffix(p, "/..") }
 
 // globFS lets rubyglob look at a view.
 type globFS struct{ v *view.View }

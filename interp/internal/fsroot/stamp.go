@@ -13,6 +13,9 @@ var (
 	errTooLarge   = errors.New("file is too large to be read into memory")
 )
 
+// StampOf is a stat result as a stamp.
+func StampOf(st *unix.Stat_t) changeset.Stamp { return stampOf(st) }
+
 // StampFD stamps the object that fd is open on.
 func StampFD(fd int) (changeset.Stamp, error) {
 	var st unix.Stat_t
