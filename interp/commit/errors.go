@@ -1,0 +1,133 @@
+package commit
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"steps.example/interp/changeset"
+)
+
+// What callers branch on, with errors.Is. Each has a struct with the details.
+var (
+	ErrMoved       = errors.New("the tree moved")
+	ErrBlocked     = errors.New("recovery needs a decision")
+	ErrDrift       = errors.New("the tree is not as the receipt left it")
+	ErrInterrupted = errors.New("an unfinished transaction is there")
+	ErrLocked      = errors.New("the store is in use")
+	ErrDamaged     = errors.New("damaged record")
+	ErrNoReceipt   = errors.New("no such receipt")
+)
+
+// MovedError says that an object is not the one that the changeset was made
+// for. Nothing was changed, or all was taken back.
+type MovedError struct {
+	Path   string
+	Reason string
+}
+
+func (e *MovedError) Error() string {
+	return fmt.Sprintf("%s changed since it was looked at: %s; nothing was changed, plan again", e.Path, e.Reason)
+}
+
+func (e *MovedError) Is(target error) bool { return target == ErrMoved }
+
+func moved(path, format string, args ...any) error {
+	return &MovedError{Path: path, Reason: fmt.Sprintf(format, args...)}
+}
+
+// Conflict is a path that could not be taken back without destroying something.
+type Conflict struct {
+	Path   string `json:"path"`
+	Reason string `json:"reason"`
+	// Held is where the object is kept that belongs at Path, if one is.
+	Held string `json:"held,omitempty"`
+}
+
+func (c Conflict) String() string {
+	if c.Held == "" {
+		return c.Path + ": " + c.Reason
+	}
+	return c.Path + ": " + c.Reason + "; what belongs there is kept as " + c.Held
+}
+
+// BlockedError lists what stands in the way of a rollback or recovery. What is
+// on disk there was left alone, and what is held was kept.
+type BlockedError struct {
+	ID        string
+	Conflicts []Conflict
+}
+
+func (e *BlockedError) Error() string {
+	return fmt.Sprintf("transaction %s cannot be brought to an end by itself: %s; "+
+		"put these in order and recover again, or recover with keep", e.ID, few(e.Conflicts))
+}
+
+func (e *BlockedError) Is(target error) bool { return target == ErrBlocked }
+
+// DriftError lists how the tree differs from a receipt. Nothing was changed.
+type DriftError struct {
+	ID     string
+	Drifts []Drift
+}
+
+func (e *DriftError) Error() string {
+	return fmt.Sprintf("cannot undo %s, the tree changed since: %s", e.ID, few(e.Drifts))
+}
+
+func (e *DriftError) Is(target error) bool { return target == ErrDrift }
+
+// InterruptedError lists transactions that were neither committed nor taken
+// back; Recover brings them to an end.
+type InterruptedError struct {
+	Pending []Pending
+}
+
+func (e *InterruptedError) Error() string {
+	ids := make([]string, len(e.Pending))
+	for i, p := range e.Pending {
+		ids[i] = p.ID
+	}
+	return fmt.Sprintf("transaction %s was interrupted; recover first", strings.Join(ids, ", "))
+}
+
+func (e *InterruptedError) Is(target error) bool { return target == ErrInterrupted }
+
+// LockedError names who works on the store.
+type LockedError struct {
+	Store string
+	PID   int       // 0 if unknown
+	Since time.Time // zero if unknown
+}
+
+func (e *LockedError) Error() string {
+	if e.PID == 0 {
+		return fmt.Sprintf("store %s is in use by another process; wait for it to end", e.Store)
+	}
+	return fmt.Sprintf("store %s is in use by process %d since %s; wait for it to end",
+		e.Store, e.PID, e.Since.Format(time.RFC3339))
+}
+
+func (e *LockedError) Is(target error) bool { return target == ErrLocked }
+
+// few joins the first ten.
+func few[T fmt.Stringer](list []T) string {
+	const most = 10
+	parts := make([]string, 0, most+1)
+	for i, x := range list {
+		if i == most {
+			parts = append(parts, fmt.Sprintf("and %d more", len(list)-most))
+			break
+		}
+		parts = append(parts, x.String())
+	}
+	return strings.Join(parts, "; ")
+}
+
+// sameVersion is [changeset.Stamp.Unchanged] without the change time and the
+// attributes: a rename sets the former, and this asks about content only.
+func sameVersion(a, b changeset.Stamp) bool {
+	return a.SameObject(b) && a.Kind() == b.Kind() &&
+		(a.Kind() == changeset.Dir || a.Size == b.Size && a.MTime == b.MTime)
+}

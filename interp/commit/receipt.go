@@ -1,0 +1,244 @@
+package commit
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+	"golang.org/x/sys/unix"
+
+	"steps.example/interp/changeset"
+)
+
+const (
+	receiptVersion = 1
+	maxReceipt     = 256 << 20
+)
+
+// Receipt is a committed changeset and where it came from.
+type Receipt struct {
+	Version  int       `json:"version"`
+	ID       string    `json:"id"`
+	Time     time.Time `json:"time"`
+	Package  Package   `json:"package"`
+	Layout   string    `json:"layout,omitempty"`
+	Phase    string    `json:"phase,omitempty"`
+	Document string    `json:"document_sha256,omitempty"` // hex
+	// Bundle and Key are empty where the document was not signed.
+	Bundle string   `json:"bundle_sha256,omitempty"` // hex
+	Key    string   `json:"key_id,omitempty"`
+	Roots  []string `json:"roots"`
+	// Changeset is the net of the transaction, content hashes included.
+	Changeset *changeset.Changeset `json:"changeset"`
+	// Runs tells, in the caller's form, what was executed.
+	Runs     []jsontext.Value  `json:"runs,omitempty"`
+	Warnings []string          `json:"warnings,omitempty"`
+	Meta     map[string]string `json:"meta,omitempty"`
+}
+
+// Package is a name and version.
+type Package struct {
+	Name    string `json:"name"`
+	Version string `json:"version"`
+}
+
+func encodeReceipt(r *Receipt) ([]byte, error) {
+	data, err := json.Marshal(r, json.Deterministic(true))
+	if err != nil {
+		return nil, fmt.Errorf("encode receipt: %w", err)
+	}
+	if len(data) > maxReceipt {
+		return nil, fmt.Errorf("encode receipt: %d bytes: at most %d", len(data), maxReceipt)
+	}
+	return data, nil
+}
+
+// decodeReceipt is strict: unknown and doubled fields are errors, and so are
+// paths that a receipt cannot have.
+func decodeReceipt(data []byte) (*Receipt, error) {
+	if len(data) > maxReceipt {
+		return nil, fmt.Errorf("%d bytes: at most %d", len(data), maxReceipt)
+	}
+	r := &Receipt{}
+	dec := jsontext.NewDecoder(bytes.NewReader(data))
+	err := json.UnmarshalDecode(dec, r, json.RejectUnknownMembers(true))
+	if err == nil {
+		if _, trailing := dec.ReadToken(); trailing != io.EOF {
+			err = errors.New("something follows it")
+		}
+	}
+	switch {
+	case err != nil:
+		return nil, err
+	case r.Version != receiptVersion:
+		return nil, fmt.Errorf("version %d: this program knows %d", r.Version, receiptVersion)
+	case !validID(r.ID):
+		return nil, fmt.Errorf("id %q", r.ID)
+	case r.Changeset == nil:
+		return nil, errors.New("no changeset")
+	}
+	for i := range r.Changeset.Changes {
+		c := &r.Changeset.Changes[i]
+		if !cleanAbs(c.Path) || c.From != "" && !cleanAbs(c.From) || c.Before == nil && c.After == nil {
+			return nil, fmt.Errorf("change %d: malformed", i)
+		}
+	}
+	for _, root := range r.Roots {
+		if !cleanAbs(root) {
+			return nil, fmt.Errorf("root %q", root)
+		}
+	}
+	return r, nil
+}
+
+// Receipts lists the committed transactions, oldest first. One that cannot be
+// read is left out, and the error names it.
+func (s *Store) Receipts() ([]*Receipt, error) {
+	ids, err := s.ids(receiptsDir)
+	if err != nil {
+		return nil, err
+	}
+	var list []*Receipt
+	var errs []error
+	for _, id := range ids {
+		r, err := s.Receipt(id)
+		if errors.Is(err, ErrNoReceipt) {
+			continue // undone in this moment
+		}
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		list = append(list, r)
+	}
+	return list, errors.Join(errs...)
+}
+
+// Receipt reads one receipt. An error matches [ErrNoReceipt] where there is
+// none, and [ErrDamaged] where it cannot be read.
+func (s *Store) Receipt(id string) (*Receipt, error) {
+	if !validID(id) {
+		return nil, fmt.Errorf("receipt %q: %w", id, ErrNoReceipt)
+	}
+	dir, err := openPrivate(int(s.dir.Fd()), receiptsDir+"/"+id)
+	if errors.Is(err, unix.ENOENT) {
+		return nil, fmt.Errorf("receipt %s: %w", id, ErrNoReceipt)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("receipt %s: %w", id, err)
+	}
+	defer unix.Close(dir)
+	r, err := readReceipt(dir)
+	if err == nil && r.ID != id {
+		err = fmt.Errorf("is of %s", r.ID)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("receipt %s: %w", id, errors.Join(ErrDamaged, err))
+	}
+	return r, nil
+}
+
+func readReceipt(dir int) (*Receipt, error) {
+	fd, err := unix.Openat(dir, receiptName, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, err
+	}
+	f := os.NewFile(uintptr(fd), receiptName)
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, maxReceipt+1))
+	if err != nil {
+		return nil, err
+	}
+	return decodeReceipt(data)
+}
+
+// Drop forgets a receipt and removes what it kept for undo. The tree stays as
+// it is.
+func (s *Store) Drop(id string) error {
+	if err := s.acquire(); err != nil {
+		return err
+	}
+	defer s.unlock()
+	if _, err := s.Receipt(id); err != nil && !errors.Is(err, ErrDamaged) {
+		return err
+	}
+	w, err := s.open(receiptsDir, id)
+	if errors.Is(err, ErrDamaged) {
+		if err := s.shift(id, receiptsDir, trashDir); err != nil {
+			return err
+		}
+		return s.emptyTrash()
+	}
+	if err != nil {
+		return err
+	}
+	defer w.close()
+	if err := w.reach(); err != nil {
+		return err
+	}
+	return w.discard()
+}
+
+// net is the changeset that has the same effect as those given, one after the
+// other.
+func net(list []*changeset.Changeset) *changeset.Changeset {
+	out := &changeset.Changeset{}
+	if len(list) == 1 {
+		out.Changes = list[0].Changes
+		return out
+	}
+	index := map[string]int{}
+	source := map[string]string{} // path now → path before all, of moved objects
+	for _, cs := range list {
+		moves := map[string]string{}
+		for i := range cs.Changes {
+			c := cs.Changes[i]
+			if c.From != "" {
+				from, known := source[c.From]
+				if !known {
+					from = c.From
+					if k, ok := index[c.From]; ok && !out.Changes[k].KeepsObject() {
+						from = "" // made by an earlier changeset
+					}
+				}
+				moves[c.Path], c.From = from, from
+			} else if !c.KeepsObject() {
+				moves[c.Path] = ""
+			}
+			k, ok := index[c.Path]
+			if !ok {
+				index[c.Path] = len(out.Changes)
+				out.Changes = append(out.Changes, c)
+				continue
+			}
+			o := &out.Changes[k]
+			o.After, o.Steps = c.After, append(o.Steps[:len(o.Steps):len(o.Steps)], c.Steps...)
+			if !c.KeepsObject() {
+				o.From, o.Origin, o.Content = c.From, c.Origin, c.Content
+			}
+			if o.From == o.Path {
+				o.From = ""
+			}
+		}
+		for path, from := range moves {
+			source[path] = from
+			if from == "" {
+				delete(source, path)
+			}
+		}
+	}
+	kept := out.Changes[:0]
+	for _, c := range out.Changes {
+		if c.Before != nil || c.After != nil {
+			kept = append(kept, c)
+		}
+	}
+	out.Changes = kept
+	out.Sort()
+	return out
+}

@@ -1,0 +1,229 @@
+package commit
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"steps.example/interp/changeset"
+	"steps.example/interp/internal/fsroot"
+)
+
+// Snapshot saves the present state of what a command may write to: every path
+// given, by physical path, and all below it. A path that is not there counts as
+// such. It is durable before Snapshot returns, so that whatever the command
+// does can be taken back, also after a crash. A file that an earlier snapshot
+// of the transaction saved, and that did not change since, is not copied again.
+//
+// It refuses what it could not make again: files that cannot be read, or whose
+// owner cannot be given to a copy. On an error the transaction is taken back.
+func (tx *Tx) Snapshot(paths []string) error {
+	if tx.done {
+		return errDone
+	}
+	if err := tx.w.snap(paths); err != nil {
+		return errors.Join(fmt.Errorf("snapshot: %w", err), tx.Rollback())
+	}
+	return nil
+}
+
+func (w *work) snap(paths []string) error {
+	if w.snapshot != nil {
+		return errors.New("the one before was not captured")
+	}
+	w.set.Forget("/")
+	roots, err := outermost(paths)
+	if err != nil {
+		return err
+	}
+	snap := &snapshot{roots: roots}
+	for _, root := range roots {
+		if err := w.log.add(func(e enc) enc { return append(e, recSnapRoot).s(root) }); err != nil {
+			return err
+		}
+	}
+	err = w.survey(roots, false, func(path string, st changeset.Stamp) error {
+		s, err := w.save(path, st)
+		if err != nil {
+			return fmt.Errorf("save %s: %w", path, err)
+		}
+		snap.entries = append(snap.entries, s)
+		return w.log.add(func(e enc) enc {
+			return append(e, recSaved).s(s.path).stamp(s.id).s(s.target).slot(s.copy)
+		})
+	})
+	if err != nil {
+		return err
+	}
+	if err := w.log.add(func(e enc) enc { return append(e, recSnapBegin) }); err != nil {
+		return err
+	}
+	if err := w.durable(); err != nil {
+		return err
+	}
+	w.pendingSnap = snap
+	w.openSnapshot()
+	return w.markBegun(len(w.segments) + 1)
+}
+
+// outermost drops paths that lie below others, and sorts the rest.
+func outermost(paths []string) ([]string, error) {
+	sorted := slices.Clone(paths)
+	slices.SortFunc(sorted, treeOrder)
+	var list []string
+	for _, p := range sorted {
+		if !cleanAbs(p) {
+			return nil, fmt.Errorf("%q is not a clean absolute path", p)
+		}
+		if n := len(list); n > 0 && (p == list[n-1] || strings.HasPrefix(p, list[n-1]+"/")) {
+			continue
+		}
+		list = append(list, p)
+	}
+	return list, nil
+}
+
+// survey calls f for every object at and below the roots, parents first. It
+// stays on the mount of each root and goes through no link. With force it makes
+// directories readable for their owner.
+func (w *work) survey(roots []string, force bool, f func(string, changeset.Stamp) error) error {
+	for _, root := range roots {
+		st, err := w.set.Lstat(root)
+		if fsroot.IsMissing(err) || isLink(err) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		if err := w.surveyBelow(root, st, st.Dev, force, f); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w *work) surveyBelow(path string, st changeset.Stamp, dev uint64, force bool, f func(string, changeset.Stamp) error) error {
+	if st.Dev != dev {
+		return fmt.Errorf("%s is on another file system than what is around it: %w", path, unix.EXDEV)
+	}
+	if force && st.Kind() == changeset.Dir && st.Perm()&0o700 != 0o700 {
+		var err error
+		if st, err = w.loosen(path, st); err != nil {
+			return err
+		}
+	}
+	if err := f(path, st); err != nil || st.Kind() != changeset.Dir {
+		return err
+	}
+	d, err := w.set.OpenDir(path)
+	if err != nil {
+		return err
+	}
+	names, err := d.Names()
+	if err != nil {
+		return err
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		sub := filepath.Join(path, name)
+		st, err := w.set.Lstat(sub)
+		if err != nil {
+			return err
+		}
+		if strings.HasPrefix(name, slotDirStart) && st.Kind() == changeset.Dir {
+			continue // slots of a transaction, this one or one with a receipt
+		}
+		if err := w.surveyBelow(sub, st, dev, force, f); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// loosen gives a directory's owner all rights to it.
+func (w *work) loosen(path string, st changeset.Stamp) (changeset.Stamp, error) {
+	dir, name, err := w.attrTarget(path)
+	if err != nil {
+		return st, err
+	}
+	obj, now, err := openObject(dir, name)
+	if err != nil {
+		return st, err
+	}
+	defer unix.Close(obj)
+	if !now.SameObject(st) {
+		return st, moved(path, "it is another directory")
+	}
+	if err := w.disk.chmod(obj, name, st.Perm()|0o700); err != nil && err != unix.EPERM {
+		return st, err
+	}
+	return fsroot.StampFD(obj)
+}
+
+// save records one object, and copies a file's content to a slot.
+func (w *work) save(path string, st changeset.Stamp) (saved, error) {
+	s := saved{path: path, id: st}
+	switch st.Kind() {
+	case changeset.Symlink:
+		var err error
+		s.target, err = readlink(w.set, path)
+		return s, err
+	case changeset.File:
+	default:
+		return s, nil
+	}
+	if old, ok := w.copies[path]; ok && old.id.Unchanged(st) {
+		s.copy = old.copy
+		return s, nil
+	}
+	dir, err := w.slotDirAt(filepath.Dir(path))
+	if err != nil {
+		return s, err
+	}
+	s.copy = w.newSlot(dir)
+	d, name, err := w.set.OpenParent(path)
+	if err != nil {
+		return s, err
+	}
+	f, opened, err := d.Open(name)
+	if err != nil {
+		return s, err
+	}
+	defer f.Close()
+	if !opened.Unchanged(st) {
+		return s, moved(path, "it is another file")
+	}
+	slots, slot := w.at(s.copy)
+	fd, err := w.disk.create(slots, slot, 0o600)
+	if err != nil {
+		return s, err
+	}
+	defer unix.Close(fd)
+	if err := w.copyFile(fd, slot, f, st.Size); err != nil {
+		return s, err
+	}
+	if err := w.likeStamp(slots, slot, st); err != nil {
+		return s, err
+	}
+	if fsyncEach && w.sync {
+		if err := w.disk.fsync(fd, slot); err != nil {
+			return s, err
+		}
+	}
+	after, err := fsroot.StampFD(int(f.Fd()))
+	if err == nil && !after.Unchanged(st) {
+		err = moved(path, "it was written to while it was copied")
+	}
+	return s, err
+}
+
+// likeStamp gives an object in a slot the owner, mode and time of st.
+func (w *work) likeStamp(dir int, name string, st changeset.Stamp) error {
+	want := &changeset.State{UID: int(st.UID), GID: int(st.GID)}
+	_, err := w.finish(dir, name, want, st.Perm(), st.MTime)
+	return err
+}

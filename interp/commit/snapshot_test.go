@@ -1,0 +1,302 @@
+package commit
+
+import (
+	"errors"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"steps.example/interp/changeset"
+)
+
+// execute changes the tree on disk from one model to another by plain means,
+// as a command would.
+func execute(t testing.TB, root string, before, after model) {
+	t.Helper()
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, p := range slices.SortedFunc(maps.Keys(before), treeOrder) {
+		real, b, a := filepath.Join(root, p), before[p], after[p]
+		if b == nil {
+			continue // went with its directory
+		}
+		if b.kind == changeset.Dir {
+			must(os.Chmod(real, 0o700))
+		}
+		if a == nil || a.kind != b.kind || a.kind == changeset.Symlink && *a != *b {
+			loosen(real)
+			must(os.RemoveAll(real))
+			for q := range before {
+				if _, err := os.Lstat(filepath.Join(root, q)); err != nil {
+					delete(before, q)
+				}
+			}
+		}
+	}
+	paths := slices.SortedFunc(maps.Keys(after), treeOrder)
+	for _, p := range paths {
+		real, b, a := filepath.Join(root, p), before[p], after[p]
+		switch a.kind {
+		case changeset.Dir:
+			if b == nil {
+				must(os.Mkdir(real, 0o700))
+			}
+		case changeset.Symlink:
+			if b == nil {
+				must(os.Symlink(a.content, real))
+			}
+		case changeset.File:
+			if b == nil || b.content != a.content {
+				if b != nil {
+					must(os.Chmod(real, 0o600))
+				}
+				must(os.WriteFile(real, []byte(a.content), 0o600))
+			}
+			must(os.Chmod(real, goMode(a.mode)))
+		}
+	}
+	for _, p := range slices.Backward(paths) {
+		if after[p].kind == changeset.Dir {
+			must(os.Chmod(filepath.Join(root, p), goMode(after[p].mode)))
+		}
+	}
+}
+
+// TestCapture lets a command change the tree inside a transaction, crashes at
+// every point around it, and takes it back in every way.
+func TestCapture(t *testing.T) {
+	for _, sc := range scenarios {
+		for _, way := range []string{"undo", "roll back"} {
+			t.Run(sc.name+"/"+way, func(t *testing.T) {
+				t.Parallel()
+				for n, crashed := 0, true; crashed; n++ {
+					crashed = captureOnce(t, sc, way, n)
+				}
+			})
+		}
+	}
+}
+
+func captureOnce(t *testing.T, sc scenario, way string, n int) bool {
+	before := parse(t, sc.before)
+	b := newBed(t, before)
+	defer os.RemoveAll(b.root)
+	defer os.RemoveAll(b.store)
+	defer loosen(b.root)
+	after := before.clone()
+	sc.edit(after)
+	for _, o := range after {
+		o.mtime = 0
+	}
+	final := after.clone()
+	for p, o := range final {
+		o.orig = p
+	}
+	final.put("later", file(0o644, "later"))
+	s := b.open(t)
+	set := openSet(t, b.root)
+	defer set.Close()
+	crashed := crashing(s, n, func() {
+		tx, err := s.Begin(set, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var paths []string
+		for _, p := range []string{"a", "a/f", "b", "d", "e", "f", "g", "l", "x", "ro", "rw", "mv", "mv2",
+			"del", "t", "s1", "s2", "t1", "t2", "old"} {
+			paths = append(paths, filepath.Join(b.root, p))
+		}
+		if err := tx.Snapshot(paths); err != nil {
+			t.Fatal(err)
+		}
+		execute(t, b.root, before.clone(), after)
+		cs, err := tx.Capture()
+		if err != nil {
+			t.Fatal(err)
+		}
+		sameTree(t, "ran", dumpDisk(t, b.root, nil), after)
+		if err := tx.Snapshot(paths); err != nil {
+			t.Fatal(err)
+		}
+		if again, err := tx.Capture(); err != nil || !again.Empty() {
+			t.Fatalf("captured twice: %v, %v", again, err)
+		}
+		checkCaptured(t, b.root, cs, before, after)
+		onDisk := after.clone()
+		for p, o := range onDisk {
+			o.orig = p
+		}
+		if err := tx.Apply(derive(t, b.root, onDisk, final)); err != nil {
+			t.Fatal(err)
+		}
+		if way == "roll back" {
+			if err := tx.Rollback(); err != nil {
+				t.Fatal(err)
+			}
+			return
+		}
+		if _, err := tx.Commit(&Receipt{}); err != nil {
+			t.Fatal(err)
+		}
+	})
+	s.Close()
+	s = b.open(t)
+	defer s.Close()
+	if _, err := s.Recover(RecoverOptions{}); err != nil {
+		t.Fatalf("point %d: recover: %v", n, err)
+	}
+	clean(t, s)
+	receipts, err := s.Receipts()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(receipts) == 1 {
+		sameTree(t, "after", dumpDisk(t, b.root, nil), final)
+		if drifts, err := s.Verify(receipts[0]); err != nil || len(drifts) > 0 {
+			t.Fatalf("verify: %v, %v", drifts, err)
+		}
+		if err := s.Undo(receipts[0].ID); err != nil {
+			t.Fatalf("point %d: undo: %v", n, err)
+		}
+	} else if !crashed && way == "undo" {
+		t.Fatal("no receipt")
+	}
+	sameTree(t, "before", dumpDisk(t, b.root, nil), before)
+	return crashed
+}
+
+// checkCaptured compares a captured changeset with what was done.
+func checkCaptured(t *testing.T, root string, cs *changeset.Changeset, before, after model) {
+	t.Helper()
+	got := map[string]bool{}
+	for _, c := range cs.Changes {
+		rel, err := filepath.Rel(root, c.Path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got[rel] = true
+		if (c.Before == nil) != (before[rel] == nil) || (c.After == nil) != (after[rel] == nil) {
+			t.Fatalf("%s: %v → %v", rel, c.Before, c.After)
+		}
+		if c.After != nil && c.After.Kind == changeset.File && c.After.SHA256 != hashHex([]byte(after[rel].content)) {
+			t.Fatalf("%s: wrong hash", rel)
+		}
+	}
+	for _, m := range []model{before, after} {
+		for p := range m {
+			b, a := before[p], after[p]
+			if (b == nil || a == nil || b.kind != a.kind || b.mode != a.mode || b.content != a.content) && !got[p] {
+				t.Fatalf("%s: not captured", p)
+			}
+		}
+	}
+}
+
+// TestCaptureUnrestorable: what cannot be made again is an error, and the rest
+// is taken back.
+func TestCaptureUnrestorable(t *testing.T) {
+	t.Parallel()
+	before := parse(t, `f 0644 f`)
+	b := newBed(t, before)
+	fifo := filepath.Join(b.root, "fifo")
+	if err := mkfifo(fifo); err != nil {
+		t.Fatal(err)
+	}
+	s := b.open(t)
+	tx, err := s.Begin(openSet(t, b.root), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := tx.Snapshot([]string{filepath.Join(b.root, "f"), fifo}); err != nil {
+		t.Fatal(err)
+	}
+	os.Remove(fifo)
+	os.WriteFile(filepath.Join(b.root, "f"), []byte("changed"), 0o644)
+	if _, err := tx.Capture(); err == nil || errors.Is(err, ErrBlocked) {
+		t.Fatal(err)
+	}
+	sameTree(t, "before", dumpDisk(t, b.root, nil), before)
+}
+
+// TestCaptureUnreadable: a command that locks its owner out, and fails, is
+// taken back all the same.
+func TestCaptureUnreadable(t *testing.T) {
+	t.Parallel()
+	before := parse(t, `
+		d/ 0755
+		d/f 0644 f
+		d/e/ 0755
+		d/e/g 0644 g`)
+	b := newBed(t, before)
+	s := b.open(t)
+	tx, err := s.Begin(openSet(t, b.root), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := tx.Snapshot([]string{filepath.Join(b.root, "d")}); err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range []func() error{
+		func() error { return os.Mkdir(filepath.Join(b.root, "d/new"), 0o000) },
+		func() error { return os.WriteFile(filepath.Join(b.root, "d/h"), []byte("h"), 0o000) },
+		func() error { return os.Chmod(filepath.Join(b.root, "d/f"), 0o000) },
+		func() error { return os.Chmod(filepath.Join(b.root, "d/e"), 0o000) },
+		func() error { return os.Chmod(filepath.Join(b.root, "d"), 0o000) },
+	} {
+		if err := f(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := tx.Rollback(); err != nil {
+		t.Fatal(err)
+	}
+	sameTree(t, "before", dumpDisk(t, b.root, nil), before)
+	clean(t, s)
+}
+
+// TestCaptureDropsCopies: a receipt keeps copies of what the command changed,
+// and of nothing else.
+func TestCaptureDropsCopies(t *testing.T) {
+	t.Parallel()
+	b := newBed(t, parse(t, `
+		same 0644 same
+		changed 0644 old`))
+	s := b.open(t)
+	tx, err := s.Begin(openSet(t, b.root), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if err := tx.Snapshot([]string{b.root}); err != nil {
+			t.Fatal(err)
+		}
+		if slots, _ := os.ReadDir(tx.w.slots[0].path); len(slots) != 2 {
+			t.Fatalf("an unchanged file was copied again: %v", slots)
+		}
+		if cs, err := tx.Capture(); err != nil || !cs.Empty() {
+			t.Fatal(cs, err)
+		}
+	}
+	if err := tx.Snapshot([]string{b.root}); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(b.root, "changed"), []byte("new"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := tx.Capture(); err != nil {
+		t.Fatal(err)
+	}
+	id, err := tx.Commit(&Receipt{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if slots, err := os.ReadDir(filepath.Join(b.store, receiptsDir, id, slotsName)); err != nil || len(slots) != 1 {
+		t.Fatalf("kept: %v, %v", slots, err)
+	}
+}

@@ -1,0 +1,197 @@
+package commit
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"steps.example/interp/changeset"
+)
+
+func isLink(err error) bool { return errors.Is(err, unix.ELOOP) }
+
+// Undo takes back a committed transaction exactly, and removes its receipt.
+// First everything that the receipt names is checked to be as it was left, and
+// that nothing was added to directories that it made; else a [*DriftError]
+// lists all differences and nothing is changed. A crash leaves the undo to
+// [Store.Recover], which completes it.
+func (s *Store) Undo(id string) error {
+	if err := s.acquire(); err != nil {
+		return err
+	}
+	defer s.unlock()
+	pending, err := s.Pending()
+	if err != nil {
+		return err
+	}
+	if len(pending) > 0 {
+		return &InterruptedError{Pending: pending}
+	}
+	r, err := s.Receipt(id)
+	if err != nil {
+		return err
+	}
+	w, err := s.open(receiptsDir, id)
+	if err != nil {
+		return fmt.Errorf("undo: %w", err)
+	}
+	defer w.close()
+	if err := w.reach(); err != nil {
+		return fmt.Errorf("undo: %w", err)
+	}
+	if w.state == stateOpen {
+		return fmt.Errorf("undo: transaction %s: journal has no commit record: %w", id, ErrDamaged)
+	}
+	drifts, err := verify(w.set, r)
+	if err != nil {
+		return fmt.Errorf("undo: %w", err)
+	}
+	extra, err := w.adoptPresent()
+	if err != nil {
+		return fmt.Errorf("undo: %w", err)
+	}
+	if drifts = append(drifts, extra...); len(drifts) > 0 {
+		return &DriftError{ID: id, Drifts: drifts}
+	}
+	return w.undo()
+}
+
+// undo takes the transaction back. If it meets something that changed since it
+// was checked, it does again what it took back, and the receipt stays.
+func (w *work) undo() error {
+	if err := w.log.add(func(e enc) enc { return append(e, recUndo) }); err != nil {
+		return err
+	}
+	// The record must be there before the directory counts as unfinished:
+	// without it, recovery would do the transaction once more.
+	if err := w.durable(); err != nil {
+		return err
+	}
+	if err := w.store.shift(w.id, w.home, openDir); err != nil {
+		return err
+	}
+	w.home, w.state = openDir, stateUndoing
+	undoErr := w.takeBack()
+	if undoErr == nil {
+		return w.discard()
+	}
+	from := 0
+	for from < len(w.segments) && !w.segments[from].back {
+		from++
+	}
+	from = max(0, from-1)
+	for i := range w.segments {
+		w.segments[i].back = false
+	}
+	err := w.log.add(func(e enc) enc { return append(e, recRedo).u(uint64(from)) })
+	if err == nil {
+		err = w.durable()
+	}
+	if err == nil {
+		w.redoFrom, w.state = from, stateCommitted
+		err = w.rollForward()
+	}
+	if err == nil {
+		err = w.settle()
+	}
+	if err != nil {
+		return errors.Join(undoErr, err)
+	}
+	var blocked *BlockedError
+	if errors.As(undoErr, &blocked) {
+		c := blocked.Conflicts[0]
+		return fmt.Errorf("undo %s: %w", w.id, moved(c.Path, "%s", c.Reason))
+	}
+	return fmt.Errorf("undo %s: nothing was changed: %w", w.id, undoErr)
+}
+
+// placement is an object that the transaction put somewhere and left there.
+type placement struct {
+	id changeset.Stamp
+	// ours: it was made by the transaction, not moved.
+	ours bool
+}
+
+// adoptPresent looks at every object that the transaction left in the tree. One
+// that was replaced by an equal one since, say by an editor, is written down,
+// so that it is known as the transaction's. Something added to a directory that
+// the transaction made is drift.
+func (w *work) adoptPresent() ([]Drift, error) {
+	here := w.placed()
+	var drifts []Drift
+	for _, path := range slices.Sorted(maps.Keys(here)) {
+		id := here[path].id
+		st, err := w.set.Lstat(path)
+		if err != nil || st.Kind() != id.Kind() {
+			continue // verify has found that
+		}
+		if !sameVersion(st, id) {
+			err = w.log.add(func(e enc) enc { return append(e, recAdopt).u(id.Dev).u(id.Ino).stamp(st) })
+			if err != nil {
+				return nil, err
+			}
+			w.adopt(id.Dev, id.Ino, st)
+		}
+		if id.Kind() != changeset.Dir || !here[path].ours {
+			continue
+		}
+		d, err := w.set.OpenDir(path)
+		if err != nil {
+			return nil, err
+		}
+		names, err := d.Names()
+		if err != nil {
+			return nil, err
+		}
+		slices.Sort(names)
+		for _, name := range names {
+			sub := filepath.Join(path, name)
+			if _, ok := here[sub]; !ok && !strings.HasPrefix(name, slotDirStart) {
+				drifts = append(drifts, Drift{Path: sub, Kind: DriftExtra})
+			}
+		}
+	}
+	return drifts, nil
+}
+
+// placed maps paths to what the transaction put there and left there. Of a
+// directory that moved whole only the top is known; what is below it goes back
+// with it.
+func (w *work) placed() map[string]placement {
+	here := map[string]placement{}
+	for _, seg := range w.segments {
+		carried := map[slot]map[string]placement{}
+		for i := range seg.ops {
+			o := &seg.ops[i]
+			switch o.kind {
+			case opTake:
+				gone := map[string]placement{}
+				for path, at := range here {
+					if path == o.path || strings.HasPrefix(path, o.path+"/") {
+						gone[path[len(o.path):]] = at
+						delete(here, path)
+					}
+				}
+				carried[o.slot] = gone
+			case opPut:
+				here[o.path] = placement{id: o.id, ours: o.moves == ""}
+				for _, m := range o.made {
+					here[o.path+"/"+m.rel] = placement{id: m.id, ours: true}
+				}
+				if o.moves != "" {
+					for rel, at := range carried[o.slot] {
+						here[o.path+rel] = at
+					}
+				}
+			case opSwap:
+				here[o.path] = placement{id: o.id, ours: true}
+			}
+		}
+	}
+	return here
+}

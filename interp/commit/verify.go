@@ -1,0 +1,161 @@
+package commit
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"path/filepath"
+
+	"steps.example/interp/changeset"
+	"steps.example/interp/internal/fsroot"
+)
+
+// DriftKind says in what respect a path differs from a receipt.
+type DriftKind string
+
+const (
+	DriftMissing  DriftKind = "missing"
+	DriftAppeared DriftKind = "appeared" // it is there though it was deleted
+	DriftKindOf   DriftKind = "kind"
+	DriftContent  DriftKind = "content"
+	DriftMode     DriftKind = "mode"
+	DriftOwner    DriftKind = "owner"
+	DriftTarget   DriftKind = "target"
+	DriftTime     DriftKind = "time"
+	// DriftExtra is something in a directory that the transaction made. Only
+	// undo looks for it.
+	DriftExtra DriftKind = "extra"
+)
+
+// Drift is one difference between the tree and a receipt.
+type Drift struct {
+	Path string    `json:"path"`
+	Kind DriftKind `json:"kind"`
+	Want string    `json:"want,omitempty"`
+	Have string    `json:"have,omitempty"`
+}
+
+func (d Drift) String() string {
+	switch d.Kind {
+	case DriftMissing:
+		return d.Path + " is missing"
+	case DriftAppeared:
+		return d.Path + " is there again"
+	case DriftExtra:
+		return d.Path + " was added"
+	}
+	return fmt.Sprintf("%s has another %s (%s, should be %s)", d.Path, d.Kind, d.Have, d.Want)
+}
+
+// Verify compares the tree with what a receipt left, in path order. It changes
+// nothing and takes no lock. Things that the receipt does not name are no drift.
+func (s *Store) Verify(r *Receipt) ([]Drift, error) {
+	set, err := fsroot.New(r.Roots)
+	if err != nil {
+		return nil, err
+	}
+	defer set.Close()
+	return verify(set, r)
+}
+
+func verify(set *fsroot.Set, r *Receipt) ([]Drift, error) {
+	var list []Drift
+	for i := range r.Changeset.Changes {
+		c := &r.Changeset.Changes[i]
+		drifts, err := verifyOne(set, c.Path, c.After)
+		if err != nil {
+			return nil, fmt.Errorf("verify %s: %w", c.Path, err)
+		}
+		list = append(list, drifts...)
+	}
+	return list, nil
+}
+
+func verifyOne(set *fsroot.Set, path string, want *changeset.State) ([]Drift, error) {
+	st, err := set.Lstat(path)
+	missing := fsroot.IsMissing(err) || isLink(err)
+	switch {
+	case err != nil && !missing:
+		return nil, err
+	case want == nil && missing:
+		return nil, nil
+	case want == nil:
+		return []Drift{{Path: path, Kind: DriftAppeared, Have: string(st.Kind())}}, nil
+	case missing:
+		return []Drift{{Path: path, Kind: DriftMissing, Want: want.String()}}, nil
+	case st.Kind() != want.Kind:
+		return []Drift{{path, DriftKindOf, string(want.Kind), string(st.Kind())}}, nil
+	}
+	var list []Drift
+	differ := func(kind DriftKind, want, have string) {
+		if want != have {
+			list = append(list, Drift{path, kind, want, have})
+		}
+	}
+	switch want.Kind {
+	case changeset.File:
+		if err := verifyContent(set, path, want, st, differ); err != nil {
+			return nil, err
+		}
+	case changeset.Symlink:
+		target, err := readlink(set, path)
+		if err != nil {
+			return nil, err
+		}
+		differ(DriftTarget, want.Target, target)
+	}
+	if want.Kind != changeset.Symlink {
+		differ(DriftMode, fmt.Sprintf("%04o", want.Mode), fmt.Sprintf("%04o", st.Perm()))
+	}
+	if !want.SameOwner(st.State()) {
+		differ(DriftOwner, fmt.Sprintf("%d:%d", want.UID, want.GID), fmt.Sprintf("%d:%d", st.UID, st.GID))
+	}
+	if want.MTime != 0 && want.Kind != changeset.Dir {
+		differ(DriftTime, fmt.Sprint(want.MTime), fmt.Sprint(st.MTime))
+	}
+	return list, nil
+}
+
+// verifyContent compares by hash where the receipt has one, else by size.
+func verifyContent(set *fsroot.Set, path string, want *changeset.State, st changeset.Stamp, differ func(DriftKind, string, string)) error {
+	if want.Size != st.Size {
+		differ(DriftContent, fmt.Sprintf("%d bytes", want.Size), fmt.Sprintf("%d bytes", st.Size))
+		return nil
+	}
+	if want.SHA256 == "" {
+		return nil
+	}
+	sum, _, err := hashFile(set, path)
+	if err != nil {
+		return err
+	}
+	differ(DriftContent, "sha256 "+want.SHA256, "sha256 "+sum)
+	return nil
+}
+
+// hashFile hashes a regular file and stamps it.
+func hashFile(set *fsroot.Set, path string) (string, changeset.Stamp, error) {
+	d, name, err := set.OpenParent(path)
+	if err != nil {
+		return "", changeset.Stamp{}, err
+	}
+	f, st, err := d.Open(name)
+	if err != nil {
+		return "", st, err
+	}
+	defer f.Close()
+	h := sha256.New()
+	if _, err := io.Copy(h, f); err != nil {
+		return "", st, err
+	}
+	return hex.EncodeToString(h.Sum(nil)), st, nil
+}
+
+func readlink(set *fsroot.Set, path string) (string, error) {
+	d, err := set.OpenDir(filepath.Dir(path))
+	if err != nil {
+		return "", err
+	}
+	return d.Readlink(filepath.Base(path))
+}
