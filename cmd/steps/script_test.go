@@ -18,6 +18,9 @@ func TestMain(m *testing.M) {
 		jail.Main()
 		return
 	}
+	if os.Getenv(asSteps) == "1" {
+		os.Exit(run(os.Args[1:], stdio()))
+	}
 	testscript.Main(m, map[string]func(){
 		"steps": func() { os.Exit(run(os.Args[1:], stdio())) },
 	})
