@@ -47,6 +47,7 @@ type comparison struct {
 	lost    []string
 	// The operations, as if they had been carried out in this order.
 	early, takes, puts, late []op
+	heirs                    []heir
 }
 
 // capture turns what changed since the snapshot into a segment of operations
@@ -93,6 +94,12 @@ func (w *work) capture(force bool) (*comparison, error) {
 	if err := w.logProgram(g); err != nil {
 		return nil, err
 	}
+	for _, h := range c.heirs {
+		if err := w.log.add(func(e enc) enc { return append(e, recHeir).heir(h) }); err != nil {
+			return nil, err
+		}
+	}
+	w.heirs = c.heirs
 	return c, w.begin(captured, g.ops)
 }
 
@@ -150,6 +157,14 @@ func (c *comparison) stayed(s *saved, st changeset.Stamp) error {
 		c.puts = append(c.puts, op{kind: opSwap, path: s.path, slot: held, id: st, was: was})
 	} else if err := c.attrs(s, st); err != nil {
 		return err
+	} else if !s.id.SameObject(st) {
+		// Another object with the same content: once its attributes are back it
+		// is as good as the one before.
+		now := st
+		if st.Kind() == changeset.File {
+			now.MTime = s.id.MTime
+		}
+		c.heirs = append(c.heirs, heirOf(s.id, now))
 	}
 	if *before != *after {
 		c.change(changeset.Change{Path: s.path, Before: before, After: after, Stamp: &s.id})
@@ -217,8 +232,15 @@ func (c *comparison) removed(s *saved) error {
 	return nil
 }
 
-// rebuild makes sure that a slot has an object equal to the saved one.
+// rebuild makes sure that a slot has an object equal to the saved one, which
+// stands for it from now on.
 func (c *comparison) rebuild(s *saved) (slot, changeset.Stamp, error) {
+	held, id, err := c.equal(s)
+	c.heirs = append(c.heirs, heirOf(s.id, id))
+	return held, id, err
+}
+
+func (c *comparison) equal(s *saved) (slot, changeset.Stamp, error) {
 	w := c.w
 	if s.copy.n != 0 {
 		id, ok, err := w.inSlot(s.copy)

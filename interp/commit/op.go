@@ -123,4 +123,18 @@ type logical struct {
 	// became durable as a whole, so none of them was carried out.
 	pending     segment
 	pendingSnap *snapshot
+	heirs       []heir
+}
+
+// heir is an object that stands for another one, which it is equal to. What a
+// command removed or wrote to comes back as another inode, and the segments
+// before must know it as theirs.
+type heir struct {
+	dev, ino uint64 // of the object that it stands for
+	mtime    int64  // which that had last
+	now      changeset.Stamp
+}
+
+func heirOf(old, now changeset.Stamp) heir {
+	return heir{dev: old.Dev, ino: old.Ino, mtime: old.MTime, now: now}
 }

@@ -25,7 +25,7 @@ const (
 	recSnapRoot             // a path that a command may write to
 	recSaved                // an object there
 	recSnapBegin            // the command may run from here on
-	recAdopt                // an inode was found replaced by an equal one
+	recHeir                 // from the next begin or undo on, an equal object stands for an inode
 )
 
 const journalVersion = 1
@@ -45,6 +45,8 @@ func (e enc) stamp(s changeset.Stamp) enc {
 func (e enc) attrs(a attrs) enc {
 	return append(e, a.set).u(uint64(a.mode)).i(int64(a.uid)).i(int64(a.gid)).i(a.mtime)
 }
+
+func (e enc) heir(h heir) enc { return e.u(h.dev).u(h.ino).i(h.mtime).stamp(h.now) }
 
 func (e enc) slot(s slot) enc { return e.u(uint64(s.dir)).u(s.n) }
 
@@ -146,6 +148,10 @@ func (d *dec) attrs() attrs {
 	return attrs{set: d.byte(), mode: d.u32(), uid: int(d.i()), gid: int(d.i()), mtime: d.i()}
 }
 
+func (d *dec) heir() heir {
+	return heir{dev: d.u(), ino: d.u(), mtime: d.i(), now: d.stamp()}
+}
+
 // slot is one in a directory that was declared before.
 func (d *dec) slot(dirs int) slot {
 	dir, n := d.u(), d.u()
@@ -212,13 +218,15 @@ func (l *logical) record(payload []byte) error {
 			return errRecord
 		}
 		l.pending.ran = len(l.pending.ops)
+		l.takeHeirs()
 		l.segments = append(l.segments, l.pending)
 		l.pending, l.snapshot = segment{}, nil
 	case recReset:
-		l.pending, l.pendingSnap = segment{}, nil
+		l.pending, l.pendingSnap, l.heirs = segment{}, nil, nil
 	case recCommit:
 		l.state, l.redoFrom = stateCommitted, max(0, len(l.segments)-1)
 	case recUndo:
+		l.takeHeirs()
 		l.state = stateUndoing
 	case recRedo:
 		n := d.u()
@@ -253,8 +261,8 @@ func (l *logical) record(payload []byte) error {
 			return errRecord
 		}
 		l.openSnapshot()
-	case recAdopt:
-		l.adopt(d.u(), d.u(), d.stamp())
+	case recHeir:
+		l.heirs = append(l.heirs, d.heir())
 	default:
 		return errors.New("unknown type")
 	}
@@ -274,12 +282,35 @@ func (l *logical) openSnapshot() {
 	}
 }
 
-// adopt makes every mention of an inode that was put into the tree mean another
-// one, which undo found to be equal.
-func (l *logical) adopt(dev, ino uint64, now changeset.Stamp) {
+// takeHeirs makes the segments so far speak of the copies that the next one puts
+// back in the place of objects that a command removed or wrote to.
+func (l *logical) takeHeirs() {
+	l.adopt(l.heirs...)
+	l.heirs = nil
+}
+
+// adopt makes every mention of an inode that was put into the tree mean its
+// heir. All heirs come in at once: the inode of one may have the number that
+// another one's predecessor had. Mentions of earlier times keep theirs if the
+// heir has the time of the object it stands for: what set the later time will be
+// taken back.
+func (l *logical) adopt(heirs ...heir) {
+	if len(heirs) == 0 {
+		return
+	}
+	type inode struct{ dev, ino uint64 }
+	of := make(map[inode]heir, len(heirs))
+	for _, h := range heirs {
+		of[inode{h.dev, h.ino}] = h
+	}
 	set := func(s *changeset.Stamp) {
-		if s.Dev == dev && s.Ino == ino {
-			*s = now
+		h, ok := of[inode{s.Dev, s.Ino}]
+		switch {
+		case !ok:
+		case h.now.MTime == h.mtime:
+			s.Dev, s.Ino = h.now.Dev, h.now.Ino
+		default:
+			*s = h.now
 		}
 	}
 	for i := range l.segments {

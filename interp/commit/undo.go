@@ -67,6 +67,7 @@ func (w *work) undo() error {
 	if err := w.log.add(func(e enc) enc { return append(e, recUndo) }); err != nil {
 		return err
 	}
+	w.takeHeirs()
 	// The record must be there before the directory counts as unfinished:
 	// without it, recovery would do the transaction once more.
 	if err := w.durable(); err != nil {
@@ -131,11 +132,11 @@ func (w *work) adoptPresent() ([]Drift, error) {
 			continue // verify has found that
 		}
 		if !sameVersion(st, id) {
-			err = w.log.add(func(e enc) enc { return append(e, recAdopt).u(id.Dev).u(id.Ino).stamp(st) })
-			if err != nil {
+			h := heirOf(id, st)
+			if err := w.log.add(func(e enc) enc { return append(e, recHeir).heir(h) }); err != nil {
 				return nil, err
 			}
-			w.adopt(id.Dev, id.Ino, st)
+			w.heirs = append(w.heirs, h)
 		}
 		if id.Kind() != changeset.Dir || !here[path].ours {
 			continue
@@ -190,6 +191,12 @@ func (w *work) placed() map[string]placement {
 				}
 			case opSwap:
 				here[o.path] = placement{id: o.id, ours: true}
+			case opAttr:
+				// What a later segment set is part of what it is known by.
+				if at, ok := here[o.path]; ok && o.new.set&hasTime != 0 && at.id.SameObject(o.id) {
+					at.id.MTime = o.new.mtime
+					here[o.path] = at
+				}
 			}
 		}
 	}

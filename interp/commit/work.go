@@ -232,6 +232,7 @@ func (w *work) reach() error {
 	if err != nil {
 		return fmt.Errorf("transaction %s: truncate journal: %w", w.id, err)
 	}
+	w.heirs = nil
 	return w.log.add(func(e enc) enc { return append(e, recReset) })
 }
 
@@ -430,6 +431,7 @@ func (w *work) begin(kind segmentKind, ops []op) error {
 	if kind == captured {
 		seg.ran = len(ops)
 	}
+	w.takeHeirs()
 	w.segments = append(w.segments, seg)
 	w.snapshot = nil
 	return w.markBegun(len(w.segments))
