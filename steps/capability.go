@@ -1,0 +1,148 @@
+package steps
+
+import (
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// Capabilities are what a document asks for beyond changing files where its layout lets
+// every package change them, sorted:
+//
+//	network           a run step wants the network
+//	ownership         a step changes the owner of files
+//	run               a step executes a command
+//	set-id            a step sets the set-user-id or set-group-id bit
+//	sudo              a step wants to be done as root
+//	terminate         a step ends processes
+//	write:home, …     a step writes where the layout wants this approval
+//
+// They follow from the fields of the steps alone: guards are not asked, and what a
+// command does is not known. That a path leads elsewhere by a symbolic link is for the
+// judge of the changes to find.
+func Capabilities(d *Document) []string {
+	found := map[string]bool{}
+	layout, _ := LayoutByName(d.Layout)
+	for _, block := range d.Blocks {
+		for _, s := range block.Steps {
+			stepCapabilities(s, func(c string, asked bool) {
+				if asked {
+					found[c] = true
+				}
+			})
+			if layout == nil {
+				continue
+			}
+			for _, p := range s.writes() {
+				if approval := layout.approval(p); approval != "" {
+					found[approval] = true
+				}
+			}
+		}
+	}
+	var out []string
+	for c := range found {
+		out = append(out, c)
+	}
+	slices.Sort(out)
+	return out
+}
+
+func stepCapabilities(s Step, add func(capability string, asked bool)) {
+	if _, ok := composites[s.Type()]; ok {
+		add("run", true)
+	}
+	switch s := s.(type) {
+	case *Run:
+		add("run", true)
+		add("network", s.NetworkAccess)
+		add("sudo", s.Sudo != SudoNever)
+	case *SetPermissions:
+		add("set-id", setsID(s.Permissions))
+	case *SetOwnership:
+		add("ownership", true)
+		add("sudo", true)
+	case *TerminateProcess:
+		add("terminate", true)
+		add("sudo", s.Sudo != SudoNever)
+	case *Remove:
+		add("sudo", s.Sudo != SudoNever)
+	case *Symlink:
+		add("sudo", s.Sudo != SudoNever)
+	case *DeleteKeychainCertificate:
+		add("sudo", true)
+	}
+}
+
+// setsID reports whether a mode can set the set-user-id or set-group-id bit. Copied
+// permissions, as in g=u, do not.
+func setsID(mode string) bool {
+	if strings.Trim(mode, "01234567") == "" {
+		return len(mode) == 4 && mode[0] != '0' && mode[0] != '1'
+	}
+	for clause := range strings.SplitSeq(mode, ",") {
+		op := byte(0)
+		for _, c := range []byte(clause) {
+			switch c {
+			case '+', '-', '=':
+				op = c
+			case 's':
+				if op == '+' || op == '=' {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
+// approval is the capability that writing to p needs, as far as can be told without
+// looking at the disk; "" if none.
+func (l *Layout) approval(p Path) string {
+	dir := l.lexical(p)
+	best := Grant{}
+	length := -1
+	for _, g := range l.Grants {
+		root := l.fill(g.Dir)
+		if len(root) > length && (dir == root || strings.HasPrefix(dir, root+"/")) {
+			best, length = g, len(root)
+		}
+	}
+	return best.Approval
+}
+
+// lexical is the path with bases and a leading token replaced by their templates, down
+// to the layout's variables.
+func (l *Layout) lexical(p Path) string {
+	template, rest := l.Bases[p.Base], "/"+p.Path
+	if p.Base == "" || p.Base == BaseAbsolute {
+		if after, ok := strings.CutPrefix(p.Path, "~"); ok {
+			template, rest = "{home}", after
+		} else if name, after, ok := cutToken(p.Path); ok {
+			template, rest = l.Tokens[name], after
+		} else {
+			rest = p.Path
+			for placeholder, dir := range l.Placeholders {
+				if after, ok := strings.CutPrefix(p.Path, placeholder); ok && (after == "" || after[0] == '/') {
+					template, rest = dir, after
+				}
+			}
+		}
+	}
+	return path.Clean(l.fill(template) + rest)
+}
+
+var reference = regexp.MustCompile(`\{[a-z_0-9]+\}`)
+
+// fill replaces the bases in a template by theirs, until only variables are left.
+func (l *Layout) fill(template string) string {
+	return reference.ReplaceAllStringFunc(template, func(ref string) string {
+		name := ref[1 : len(ref)-1]
+		base, ok := l.Bases[Base(name)]
+		if !ok || slices.ContainsFunc(l.Vars, func(v LayoutVar) bool { return v.Name == name }) {
+			return ref
+		}
+		return l.fill(base)
+	})
+}
