@@ -49,7 +49,11 @@ type environment struct {
 	runReads     []string
 	runWrites    []string
 	placeholders *strings.Replacer
+	vars         map[string]string
 }
+
+// revision is what a packager appends to the version of the software.
+var revision = regexp.MustCompile(`_[0-9]+$`)
 
 var templateVar = regexp.MustCompile(`\{[a-z_.0-9]+\}`)
 
@@ -77,7 +81,9 @@ func newEnvironment(t Target) (*environment, error) {
 		}
 	}
 	if t.Version != "" {
-		major, rest, _ := strings.Cut(t.Version, ".")
+		upstream := revision.ReplaceAllString(t.Version, "")
+		vars["version.upstream"] = upstream
+		major, rest, _ := strings.Cut(upstream, ".")
 		minor, _, _ := strings.Cut(rest, ".")
 		vars["version.major"] = major
 		vars["version.major_minor"] = strings.TrimSuffix(major+"."+minor, ".")
@@ -103,8 +109,15 @@ func newEnvironment(t Target) (*environment, error) {
 	e.runReads = e.fillAll(layout.Run.Reads, vars)
 	e.runWrites = e.fillAll(layout.Run.Writes, vars)
 	if t.Placeholders {
-		e.placeholders = strings.NewReplacer(e.placeholderPairs(vars)...)
+		var pairs []string
+		for placeholder, template := range layout.Placeholders {
+			if dir, ok := e.fill(template, vars); ok {
+				pairs = append(pairs, placeholder, dir)
+			}
+		}
+		e.placeholders = strings.NewReplacer(pairs...)
 	}
+	e.vars = vars
 	return e, nil
 }
 
@@ -141,19 +154,6 @@ func (e *environment) fillAll(templates []string, vars map[string]string) []stri
 	return out
 }
 
-func (e *environment) placeholderPairs(vars map[string]string) []string {
-	var pairs []string
-	for placeholder, template := range map[string]string{
-		"$HOMEBREW_PREFIX": "{homebrew_prefix}", "$HOMEBREW_CELLAR": "{homebrew_prefix}/Cellar",
-		"$APPDIR": "{appdir}", "/$HOME": "{home}",
-	} {
-		if dir, ok := e.fill(template, vars); ok {
-			pairs = append(pairs, placeholder, dir)
-		}
-	}
-	return pairs
-}
-
 // roots are the directories that the view is confined to: every directory that
 // the target names.
 func (e *environment) roots() []string {
@@ -188,24 +188,16 @@ var errNoBase = errors.New("no such base")
 // baseDir is the directory that a path's base stands for; "" for a path that
 // is absolute by itself.
 func (e *environment) baseDir(p steps.Path) (string, error) {
-	switch p.Base {
-	case "", "absolute":
+	if p.Base == "" || p.Base == steps.BaseAbsolute {
 		return "", nil
-	case "formula_pkgetc", "formula_opt_prefix":
-		dir := "etc"
-		if p.Base == "formula_opt_prefix" {
-			dir = "opt"
-		}
-		prefix, ok := e.Dirs["homebrew_prefix"]
-		if !ok {
-			return "", fmt.Errorf("base %q: %w in layout %s", p.Base, errNoBase, e.Layout)
-		}
+	}
+	if p.Formula != "" {
 		// A formula may be named with its tap; the directory has the short name.
-		short := p.Formula[strings.LastIndexByte(p.Formula, '/')+1:]
-		if short == "" || short == "." || short == ".." {
-			return "", fmt.Errorf("base %q: formula %q is no name", p.Base, p.Formula)
+		vars := maps.Clone(e.vars)
+		vars["formula"] = p.Formula[strings.LastIndexByte(p.Formula, '/')+1:]
+		if dir, ok := e.fill(e.layout.Bases[p.Base], vars); ok && vars["formula"] != "" {
+			return dir, nil
 		}
-		return filepath.Join(prefix, dir, short), nil
 	}
 	dir, ok := e.bases[p.Base]
 	if !ok {

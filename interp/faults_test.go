@@ -220,6 +220,30 @@ func TestFaultDotStar(t *testing.T) {
 	}
 }
 
+// Braces spelled a way up that no check of the document had seen.
+func TestFaultBracesClimb(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "hb/etc/mine=x")
+	_, err := w.apply(w.job(`[{"type": "remove", "paths": [{"base": "var", "path": "{.,x}{.,y}/etc/mine"}], "recursive": true}]`))
+	if err == nil || !w.exists("hb/etc/mine") {
+		t.Errorf("got %v; mine exists: %v", err, w.exists("hb/etc/mine"))
+	}
+}
+
+// A packager's revision is part of the directory's name, not of the version.
+func TestFaultRevisionInVersion(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "hb/Cellar/demo/1.2_3/")
+	job := w.job(`[{"type": "write", "path": {"base": "prefix", "path": "v"}, "content": "{{version}} {{version.major_minor}}"}]`)
+	job.Target.Version = "1.2_3"
+	if _, err := w.apply(job); err != nil {
+		t.Fatal(err)
+	}
+	if got := w.read("hb/Cellar/demo/1.2_3/v"); got != "1.2 1.2" {
+		t.Errorf("got %q", got)
+	}
+}
+
 // The environment and arguments of a command have their tokens filled, and
 // reach it as they are, not escaped for a shell.
 func TestFaultEnvironment(t *testing.T) {

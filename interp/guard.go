@@ -2,6 +2,7 @@ package interp
 
 import (
 	"fmt"
+	"path"
 	"slices"
 	"strings"
 
@@ -66,7 +67,8 @@ func (m *machine) anyExists(p steps.Path) (bool, error) {
 // path itself, there or not, for anything else.
 func (m *machine) glob(p steps.Path) ([]string, error) {
 	var patterns []string
-	if p.Base == "search_path" || p.Base == "path" {
+	search := p.Base == steps.BaseSearchPath
+	if search {
 		for _, dir := range m.SearchPath {
 			// Directories outside the roots hold nothing that a step may touch.
 			if _, err := m.view.Lstat(dir); err == nil {
@@ -89,11 +91,21 @@ func (m *machine) glob(p steps.Path) ([]string, error) {
 		}
 		patterns = []string{pattern}
 	}
+	base, err := m.baseDir(p)
+	if err != nil && !search {
+		return nil, err
+	}
 	var out []string
 	for _, pattern := range patterns {
 		matches, err := rubyglob.Glob(globFS{m.view}, pattern)
 		if err != nil {
 			return nil, err
+		}
+		for _, match := range matches {
+			// Braces can spell a ".." that the document's checks did not see.
+			if clean := path.Clean(match); base != "" && clean != base && !strings.HasPrefix(clean, base+"/") {
+				return nil, fmt.Errorf("path %q: matches %s, which is not below its base", p.Path, match)
+			}
 		}
 		// ".*" matches "." as well, and nobody who writes it means that.
 		out = append(out, slices.DeleteFunc(matches, isDots)...)

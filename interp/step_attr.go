@@ -20,6 +20,9 @@ func (m *machine) setPermissions(s *steps.SetPermissions) error {
 }
 
 func (m *machine) setOwnership(s *steps.SetOwnership) error {
+	if err := m.need("ownership", "set_ownership"); err != nil {
+		return err
+	}
 	uid, gid, err := m.effects.owner(s.User, s.Group)
 	if err != nil {
 		return err

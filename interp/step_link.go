@@ -57,7 +57,7 @@ func (m *machine) symlink(s *steps.Symlink) error {
 // linkText is the text of a link to p: the words of the document where its base
 // is "relative", else the absolute path.
 func (m *machine) linkText(p steps.Path) (string, error) {
-	if p.Base == "relative" {
+	if p.Base == steps.BaseRelative {
 		return m.expand(p.Path), nil
 	}
 	return m.path(p)

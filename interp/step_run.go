@@ -167,7 +167,7 @@ func (m *machine) unprotected(writes []string) error {
 // the search path.
 func (m *machine) command(p steps.Path) (string, error) {
 	name := m.expand(p.Path)
-	if (p.Base == "" || p.Base == "relative") && !strings.ContainsRune(name, '/') && !strings.HasPrefix(name, "~") {
+	if (p.Base == "" || p.Base == steps.BaseRelative) && !strings.ContainsRune(name, '/') && !strings.HasPrefix(name, "~") {
 		for _, dir := range m.SearchPath {
 			file := filepath.Join(dir, name)
 			if ok, err := m.executable(file); err != nil {

@@ -10,8 +10,9 @@ import (
 // data of the schema.
 //
 // Its templates are absolute directories in which {x} stands for the variable x, else
-// for the base x. Beside the variables in Vars there are version.major and
-// version.major_minor, the version's first part and its first two. A base, token or
+// for the base x. Beside the variables in Vars there are version.upstream, the version
+// without a packager's revision "_N", and version.major and version.major_minor, its
+// first part and its first two. A base, token or
 // grant whose template needs a variable that has no value is not there.
 type Layout struct {
 	Name string

@@ -42,7 +42,7 @@ func TestLayouts(t *testing.T) {
 		if approvals == 0 {
 			t.Errorf("%s: nothing needs approval", name)
 		}
-		known := []string{"formula", "version.major", "version.major_minor"}
+		known := []string{"formula", "version.upstream", "version.major", "version.major_minor"}
 		for _, v := range l.Vars {
 			known = append(known, v.Name)
 		}
