@@ -3,10 +3,14 @@ package commit
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io"
 	"os"
+	"runtime"
 	"strings"
+	"sync"
+	"sync/atomic"
 
 	"golang.org/x/sys/unix"
 
@@ -22,6 +26,8 @@ const smallFile = 1 << 20
 // mode and time. Only directories get theirs later: they must be writable until
 // they are filled. It stores content hashes and sizes in the changeset.
 func (w *work) stage(p *plan) error {
+	var tops [][]*node                 // what goes into one slot, parents first
+	topOf := make([]int, len(p.nodes)) // in tops, by node
 	for i := range p.nodes {
 		n := &p.nodes[i]
 		if !n.comes || n.from >= 0 {
@@ -29,15 +35,62 @@ func (w *work) stage(p *plan) error {
 		}
 		if n.puts {
 			n.stage = slotName(n.putSlot.n)
+			topOf[i] = len(tops)
+			tops = append(tops, nil)
 		} else {
 			up := &p.nodes[n.up]
 			n.putSlot, n.stage = up.putSlot, up.stage+n.c.Path[len(up.c.Path):]
+			topOf[i] = topOf[n.up]
 		}
-		if err := w.stageOne(n); err != nil {
-			return fmt.Errorf("prepare %s: %w", n.c.Path, err)
-		}
+		tops[topOf[i]] = append(tops[topOf[i]], n)
 	}
-	return nil
+	return w.inParallel(len(tops), func(i int) error {
+		for _, n := range tops[i] {
+			if err := w.stageOne(n); err != nil {
+				return fmt.Errorf("prepare %s: %w", n.c.Path, err)
+			}
+		}
+		return nil
+	})
+}
+
+// manyTops is from how many objects on it pays to build them side by side.
+const manyTops = 64
+
+// inParallel calls f for 0 to n-1, several at a time where there is much to do,
+// and returns the first error after all calls have ended. Tests that stop at
+// each call in turn have one at a time.
+func (w *work) inParallel(n int, f func(int) error) error {
+	workers := min(runtime.GOMAXPROCS(0), 4)
+	if n < manyTops || w.disk.hook != nil {
+		workers = 1
+	}
+	if workers == 1 {
+		for i := range n {
+			if err := f(i); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	var next atomic.Int64
+	errs := make([]error, workers)
+	var group sync.WaitGroup
+	for k := range workers {
+		group.Go(func() {
+			for errs[k] == nil {
+				i := int(next.Add(1)) - 1
+				if i >= n {
+					return
+				}
+				if errs[k] = f(i); errs[k] != nil {
+					next.Store(int64(n))
+				}
+			}
+		})
+	}
+	group.Wait()
+	return errors.Join(errs...)
 }
 
 func (w *work) stageOne(n *node) (err error) {
@@ -187,15 +240,8 @@ func hashHex(data []byte) string {
 // copyOrigin fills the open file fd with the content of a real file that must
 // still be the stamped one, before and after. It returns the hash of the copy.
 func (w *work) copyOrigin(fd int, name string, o *changeset.Origin) (string, error) {
-	d, base, err := w.set.OpenParent(o.Path)
+	f, stamp, err := w.openOrigin(o.Path)
 	if err != nil {
-		return "", moved(o.Path, "%v", err)
-	}
-	f, stamp, err := d.Open(base)
-	if err != nil {
-		if fsroot.IsMissing(err) {
-			return "", moved(o.Path, "it is gone")
-		}
 		return "", err
 	}
 	defer f.Close()
@@ -217,6 +263,21 @@ func (w *work) copyOrigin(fd int, name string, o *changeset.Origin) (string, err
 		return "", moved(o.Path, "it was written to while it was copied")
 	}
 	return sum, nil
+}
+
+// openOrigin may be called from several goroutines at once, unlike the set.
+func (w *work) openOrigin(path string) (*os.File, changeset.Stamp, error) {
+	w.setLock.Lock()
+	defer w.setLock.Unlock()
+	d, base, err := w.set.OpenParent(path)
+	if err != nil {
+		return nil, changeset.Stamp{}, moved(path, "%v", err)
+	}
+	f, stamp, err := d.Open(base)
+	if fsroot.IsMissing(err) {
+		err = moved(path, "it is gone")
+	}
+	return f, stamp, err
 }
 
 // copyFile copies size bytes of f to the empty file fd.

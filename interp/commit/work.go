@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"golang.org/x/sys/unix"
 
@@ -33,13 +34,15 @@ type work struct {
 	store *Store
 	disk  *disk
 	set   *fsroot.Set
-	owned bool   // set is closed with the work
-	home  string // the directory of the store that it is in
-	dir   int
-	log   journalWriter
-	slots []slotDir
-	next  uint64 // the next free slot
-	sync  bool
+	// setLock is for the one place where several goroutines need the set.
+	setLock sync.Mutex
+	owned   bool   // set is closed with the work
+	home    string // the directory of the store that it is in
+	dir     int
+	log     journalWriter
+	slots   []slotDir
+	next    uint64 // the next free slot
+	sync    bool
 	// atPath and atSlots are the last answer of slotDirAt.
 	atPath  string
 	atSlots int

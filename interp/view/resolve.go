@@ -28,14 +28,20 @@ func (v *View) resolve(op, path string, follow bool) (place, error) {
 	if !strings.HasPrefix(path, "/") {
 		return place{}, &Error{Op: op, Path: path, Err: errors.New("not an absolute path")}
 	}
-	rest := strings.Split(path[1:], "/")
-	if last := rest[len(rest)-1]; last == "" || last == "." {
+	slash := strings.LastIndexByte(path, '/')
+	last := path[slash+1:]
+	if last == "" || last == "." {
 		follow = true
 	}
-	cur, at, links, link := v.top, place{parent: v.top, node: v.top}, 0, ""
-	for len(rest) > 0 {
-		name := rest[0]
-		rest = rest[1:]
+	cur, rest, links, link := v.top, path[1:], 0, ""
+	if dir := v.recent; dir.node != nil && dir.path == path[:slash] {
+		cur, rest = dir.node, last
+	}
+	at := place{parent: cur.parent, name: cur.name, node: cur}
+	direct := true // the last component is looked up as the path has it
+	for rest != "" {
+		var name string
+		name, rest, _ = strings.Cut(rest, "/")
 		if name == "" || name == "." {
 			continue
 		}
@@ -56,6 +62,9 @@ func (v *View) resolve(op, path string, follow bool) (place, error) {
 		}
 		at = place{parent: cur, name: name, node: kid}
 		more := hasMore(rest)
+		if direct && rest == "" {
+			v.recent = directory{path: path[:slash], node: cur}
+		}
 		switch {
 		case kid == nil:
 			if more {
@@ -69,13 +78,14 @@ func (v *View) resolve(op, path string, follow bool) (place, error) {
 			if !kid.synthetic {
 				link = kid.path()
 			}
-			target := strings.Split(kid.state.Target, "/")
 			if strings.HasPrefix(kid.state.Target, "/") {
-				cur, at = v.top, place{parent: v.top, node: v.top}
-			} else {
-				at = place{parent: cur.parent, name: cur.name, node: cur}
+				cur = v.top
 			}
-			rest = append(target, rest...)
+			at = place{parent: cur.parent, name: cur.name, node: cur}
+			// A link on the way is as good as a directory; the last component is
+			// not looked up where the path says if it is one itself.
+			direct = direct && more
+			rest = kid.state.Target + "/" + rest
 		default:
 			cur = kid
 		}
@@ -86,11 +96,21 @@ func (v *View) resolve(op, path string, follow bool) (place, error) {
 	return at, nil
 }
 
-func hasMore(rest []string) bool {
-	for _, r := range rest {
-		if r != "" && r != "." {
+// hasMore reports whether a component is left.
+func hasMore(rest string) bool {
+	for rest != "" {
+		var name string
+		name, rest, _ = strings.Cut(rest, "/")
+		if name != "" && name != "." {
 			return true
 		}
 	}
 	return false
+}
+
+// directory remembers where a path's directory was found last. Steps come in
+// groups that work in one directory.
+type directory struct {
+	path string
+	node *node
 }

@@ -20,6 +20,8 @@ type View struct {
 	top  *node
 	step int
 	opt  Options
+	// recent is valid until an entry is taken away.
+	recent directory
 	// roots are the nodes of the real roots, in path order.
 	roots []*node
 }

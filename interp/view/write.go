@@ -62,6 +62,7 @@ func (v *View) put(at place, n *node) {
 
 // drop takes the entry away.
 func (v *View) drop(at place) {
+	v.recent = directory{}
 	if b := at.node.base; b != nil {
 		b.node, b.gone = nil, true
 	}
@@ -285,6 +286,7 @@ func (v *View) Rename(from, to string) error {
 		v.put(dst, n)
 		return nil
 	}
+	v.recent = directory{}
 	src.parent.kids[src.name] = nil
 	src.parent.mark(v.step)
 	v.put(dst, n)
