@@ -10,8 +10,9 @@ import (
 	"steps.example/interp"
 )
 
-const applyLong = `Verify a signed document and do what it says: all of it, or nothing. What was done is kept as a receipt, which undo takes back and verify
-compares with the tree.
+const applyLong = `Verify a signed document and do what it says: all of it, or nothing. What was
+done is kept as a receipt, which undo takes back and verify compares with the
+tree.
 
 Everything that stands against it (signature, schema, missing approvals,
 conflicts, a jail that this machine does not have) is listed before the first
@@ -66,6 +67,9 @@ func newApply(t *terminal) *cobra.Command {
 }
 
 func runApply(ctx context.Context, t *terminal, s *subject, job interp.Job, digest string) error {
+	if err := makeTemp(job.Target); err != nil {
+		return err
+	}
 	store, err := openStore(job.Target)
 	if err != nil {
 		return err

@@ -10,8 +10,8 @@ import (
 )
 
 const vectorsLong = `Run cases in the format of the vectors: a tree, a list of steps, and what an
-existing implementation makes of them. PATH is a .jsonl or .jsonl.gz file, or a
-directory of such files. Each case is planned, applied and taken back in a
+existing implementation makes of them. PATH is a .jsonl or .jsonl.gz file, or
+a directory of such files. Each case is planned, applied and taken back in a
 scratch directory of its own. The last line is "N passed, M failed".
 
 EXAMPLES

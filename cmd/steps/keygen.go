@@ -11,8 +11,9 @@ import (
 	"steps.example/signer"
 )
 
-const keygenLong = `Make an ECDSA P-256 key for signing steps. The private key goes to FILE, readable
-by you alone, and the public one to FILE.pub. Use it for nothing else.
+const keygenLong = `Make an ECDSA P-256 key for signing steps. The private key goes to FILE,
+readable by you alone, and the public one to FILE.pub. Use it for nothing
+else.
 
 With --policy, a trust policy that trusts this key for the packages of one
 registry is written as well: a start for your own.

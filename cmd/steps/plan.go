@@ -12,9 +12,9 @@ import (
 
 const planLong = `Print what apply would do, and change nothing.
 
-Each path that would change is a line: create, replace, delete, modify or move;
-texts come with a diff. run and end are what would execute, keep are steps whose
-result is there already, conflict is what stands against it.
+Each path that would change is a line: create, replace, delete, modify or
+move; texts come with a diff. run and end are what would execute, keep are
+steps whose result is there already, conflict is what stands against it.
 
 With -o the plan goes to a file, which apply --plan carries out exactly, or
 refuses if the tree has changed since.
@@ -54,6 +54,9 @@ func newPlan(t *terminal) *cobra.Command {
 }
 
 func runPlan(ctx context.Context, t *terminal, s *subject, job interp.Job, out string) error {
+	if err := makeTemp(job.Target); err != nil {
+		return err
+	}
 	plan, err := interp.MakePlan(ctx, job, interp.Machine{})
 	if err != nil {
 		return err

@@ -6,13 +6,14 @@ import (
 	"steps.example/interp/commit"
 )
 
-const recoverLong = `Bring an interrupted transaction to an end: what was committed is completed, what
-was not is taken back. The tree is then as before or as after, never between.
+const recoverLong = `Bring an interrupted transaction to an end: what was committed is completed,
+what was not is taken back. The tree is then as before or as after, never
+between.
 
-Where a path holds something that steps did not put there, it is left alone and
-so is what steps has: both are listed, and further applies are refused until you
-have looked and say --keep: the tree stays as it is, and what steps holds goes
-aside.
+Where a path holds something that steps did not put there, it is left alone
+and so is what steps has: both are listed, and further applies are refused
+until you have looked and say --keep: the tree stays as it is, and what steps
+holds goes aside.
 
 EXAMPLES
   steps recover --prefix /opt/brew
@@ -27,6 +28,10 @@ func newRecover(t *terminal) *cobra.Command {
 		Use: "recover", Short: "Bring an interrupted apply to an end", Long: recoverLong, GroupID: "apply", Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			store, err := where.open()
+			if is[*noStoreError](err) {
+				t.say("%s", err)
+				return nil
+			}
 			if err != nil {
 				return err
 			}

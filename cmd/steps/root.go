@@ -10,8 +10,8 @@ import (
 const rootLong = `steps replaces package install hooks by signed data.
 
 A package ships a document with *_steps lists: make this directory, write that
-file, link these. steps checks the signature, shows what would change, makes all
-of it or nothing, and can take it back.
+file, link these. steps checks the signature, shows what would change, makes
+all of it or nothing, and can take it back.
 
 EXIT STATUS
   0  done
@@ -45,6 +45,8 @@ func newRoot(t *terminal) *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.PersistentFlags().BoolVar(&t.json, "json", false, "print one JSON object a line, for programs")
+	// Flags are explained in the width of a terminal.
+	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages ", ".FlagUsagesWrapped 79 "))
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usagef("%w; see steps %s --help", err, verbOf(cmd))
 	})

@@ -8,8 +8,8 @@ import (
 	"steps.example/schema"
 )
 
-const schemaLong = `Print the JSON Schema of documents, exported from the CUE that defines them. Point
-your editor at it.
+const schemaLong = `Print the JSON Schema of documents, exported from the CUE that defines them.
+Point your editor at it.
 
 EXAMPLES
   steps schema > steps.schema.json

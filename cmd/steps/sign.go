@@ -16,11 +16,11 @@ import (
 	"steps.example/steps"
 )
 
-const signLong = `Sign a document for one package file: the bundle binds the steps, byte for byte,
-to the package URL and to the file's SHA-256.
+const signLong = `Sign a document for one package file: the bundle binds the steps, byte for
+byte, to the package URL and to the file's SHA-256.
 
-The document is checked first, by the schema and by what apply uses; one that is
-not valid is not signed.
+The document is checked first, by the schema and by what apply uses; one that
+is not valid is not signed.
 
 EXAMPLES
   steps sign demo.json --key steps.key --artifact demo.tar.gz \
@@ -47,7 +47,7 @@ func newSign(t *terminal) *cobra.Command {
 	f.StringVar(&o.artifactSum, "artifact-sha256", "", "its SHA-256 in `HEX`, in the place of the file")
 	f.StringVar(&o.purl, "purl", "", "the package `URL`, with its version")
 	f.StringVar(&o.registry, "registry", "", "the registry's https `URL`")
-	f.IntVar(&o.revision, "revision", 1, "number of these steps for this version of the package, from 1")
+	f.IntVar(&o.revision, "revision", 1, "`NUMBER` of these steps for this version of the package, from 1")
 	f.StringVarP(&o.out, "output", "o", "", "write the bundle to `FILE` and not to standard output")
 	for _, name := range []string{"key", "purl", "registry"} {
 		_ = cmd.MarkFlagRequired(name)

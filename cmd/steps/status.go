@@ -29,6 +29,10 @@ func newStatus(t *terminal) *cobra.Command {
 
 func runStatus(t *terminal, where storeFlags) error {
 	store, err := where.open()
+	if is[*noStoreError](err) {
+		t.say("%s", err)
+		return nil
+	}
 	if err != nil {
 		return err
 	}

@@ -27,7 +27,7 @@ type storeFlags struct {
 
 func (f *storeFlags) add(flags *pflag.FlagSet) {
 	flags.StringVar(&f.prefix, "prefix", "", "the `DIR` that packages are installed under")
-	flags.StringVar(&f.state, "state", "", "the `DIR` for receipts and transactions (one for each prefix in\n$XDG_STATE_HOME/steps; for root in /var/lib/steps)")
+	flags.StringVar(&f.state, "state", "", "the `DIR` for receipts and transactions; without it, one for each prefix in $XDG_STATE_HOME/steps or, for root, /var/lib/steps")
 }
 
 // path is the store's directory: the one given, or one that the prefix names.
@@ -70,9 +70,16 @@ func (f *storeFlags) open() (*commit.Store, error) {
 		return nil, err
 	}
 	if _, err := os.Stat(path); err != nil {
-		return nil, fmt.Errorf("%s: nothing was applied with this prefix and state", path)
+		return nil, &noStoreError{path}
 	}
 	return commit.OpenStore(path)
+}
+
+// noStoreError says that no store is there yet.
+type noStoreError struct{ path string }
+
+func (e *noStoreError) Error() string {
+	return fmt.Sprintf("nothing was applied with this prefix and state (%s is not there)", e.path)
 }
 
 // targetFlags say for what and where a document is interpreted.
@@ -88,7 +95,8 @@ type targetFlags struct {
 
 func (f *targetFlags) add(flags *pflag.FlagSet) {
 	f.storeFlags.add(flags)
-	flags.StringToStringVar(&f.dirs, "dir", nil, "another directory of the layout, as `NAME=DIR`: home, temp, appdir; repeatable")
+	flags.StringToStringVar(&f.dirs, "dir", nil, "another directory of the layout, home, temp or appdir, as `NAME=DIR`; repeatable")
+	flags.Lookup("dir").DefValue = ""
 	flags.StringVar(&f.version, "package-version", "", "the `VERSION`, where the document does not say")
 	flags.StringVar(&f.goos, "os", hostOS(), "the system that guards ask for, `linux|macos`")
 	flags.StringSliceVar(&f.approve, "approve", nil, "allow a `CAPABILITY` that the document asks for; repeatable")
@@ -219,18 +227,23 @@ func (f *targetFlags) defaultDir(name, state string) string {
 	return ""
 }
 
-// openStore makes the store and the temporary directory where they are missing.
+// openStore makes the store where it is missing.
 func openStore(t interp.Target) (*commit.Store, error) {
 	state := t.Protected[0]
 	if err := os.MkdirAll(filepath.Dir(state), 0o700); err != nil {
 		return nil, err
 	}
-	if t.Dirs["temp"] == state+".temp" {
-		if err := os.MkdirAll(state+".temp", 0o700); err != nil {
-			return nil, err
-		}
-	}
 	return commit.OpenStore(state)
+}
+
+// makeTemp makes the temporary directory of packages where it is missing, if
+// it is the default one, which is ours.
+func makeTemp(t interp.Target) error {
+	temp := t.Dirs["temp"]
+	if temp == "" || temp != t.Protected[0]+".temp" {
+		return nil
+	}
+	return os.MkdirAll(temp, 0o700)
 }
 
 func userName() string {

@@ -14,9 +14,9 @@ import (
 	"steps.example/schema"
 )
 
-const validateLong = `Check documents against the schema, and that the schema and the checks that apply
-uses agree. A file is one document, or with the ending .jsonl one a line. A trust
-policy is checked with --trust.
+const validateLong = `Check documents against the schema, and that the schema and the checks that
+apply uses agree. A file is one document, or with the ending .jsonl one a
+line. A trust policy is checked with --trust.
 
 EXAMPLES
   steps validate demo.json

@@ -8,8 +8,9 @@ import (
 	"steps.example/interp/commit"
 )
 
-const verifyLong = `Compare the tree with the receipts: what is missing, or has another content, mode,
-owner or link target than apply left. Without ID all receipts are compared.
+const verifyLong = `Compare the tree with the receipts: what is missing, or has another content,
+mode, owner or link target than apply left. Without ID all receipts are
+compared.
 
 EXAMPLES
   steps verify --prefix /opt/brew

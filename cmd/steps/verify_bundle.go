@@ -10,9 +10,9 @@ import (
 	"steps.example/schema"
 )
 
-const verifyBundleLong = `Check a bundle as apply would: signature, trust policy, package URL and package
-file; then the document inside, by the schema. Prints who signed what, or with
---document the signed document itself, byte for byte.
+const verifyBundleLong = `Check a bundle as apply would: signature, trust policy, package URL and
+package file; then the document inside, by the schema. Prints who signed what,
+or with --document the signed document itself, byte for byte.
 
 EXAMPLES
   steps verify-bundle demo.bundle --policy trust.json --artifact demo.tar.gz \
