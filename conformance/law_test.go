@@ -191,7 +191,6 @@ func (l *law) check() {
 	}
 	done, err := interp.Apply(l.Context(), job, l.host, interp.ApplyOptions{Store: l.store, Expect: plan.Digest()})
 	if err != nil {
-		cnt["refused"]++
 		l.same(l.tree(), l.before, "apply failed and changed the tree")
 		if len(plan.Refused) == 0 {
 			l.Fatalf("the plan refused nothing, and apply failed: %v\nsteps: %s", err, l.Steps)
@@ -208,9 +207,7 @@ func (l *law) check() {
 			l.Fatalf("the second plan still changes %s\nsteps: %s", verbs(again.Changes), l.Steps)
 		}
 	}
-	if l.apart { cnt["apart-applied"]++ }
 	if done.Receipt == nil {
-		cnt["nochange"]++
 		l.same(after, l.before, "there is no receipt, and the tree changed")
 		return
 	}
@@ -224,7 +221,6 @@ func (l *law) check() {
 	if err := l.store.Undo(done.Receipt.ID); err != nil {
 		l.Fatalf("undo: %v\nsteps: %s", err, l.Steps)
 	}
-	cnt["undone"]++
 	l.same(l.tree(), l.before, "undo did not restore the tree")
 	if err := l.leftNothing(); err != nil {
 		l.Fatal(err)
@@ -252,7 +248,6 @@ func (l *law) mutated(r *commit.Receipt) {
 		l.Fatal(err)
 	}
 	is := l.tree()
-	cnt["mut "+name]++
 	if drift, err := l.store.Verify(r); err != nil || len(drift) == 0 {
 		l.Fatalf("%s: %s, and verify finds nothing: %v\nsteps: %s", c.Path, name, err, l.Steps)
 	}
@@ -316,7 +311,3 @@ func mutations(c *changeset.Change) map[string]func(string) error {
 	}
 	return how
 }
-
-var cnt = map[string]int{}
-func TestZ(t *testing.T) { t.Cleanup(func(){ fmt.Println(cnt)}); t.Run("x", TestLaws2) }
-func TestLaws2(t *testing.T) { TestLaws(t) }

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"steps.example/interp/changeset"
+	"steps.example/interp/internal/fsroot"
 	"steps.example/steps"
 )
 
@@ -46,6 +47,7 @@ type environment struct {
 	bases        map[steps.Base]string
 	tokens       map[string]string
 	grants       []changeset.Grant
+	protected    []string // physical
 	runReads     []string
 	runWrites    []string
 	placeholders *strings.Replacer
@@ -104,7 +106,7 @@ func newEnvironment(t Target) (*environment, error) {
 		}
 	}
 	for _, dir := range t.Protected {
-		e.grants = append(e.grants, changeset.Grant{Dir: filepath.Clean(dir), Access: changeset.Read})
+		e.protected = append(e.protected, fsroot.Physical(dir))
 	}
 	e.runReads = e.fillAll(layout.Run.Reads, vars)
 	e.runWrites = e.fillAll(layout.Run.Writes, vars)

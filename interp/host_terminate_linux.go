@@ -54,6 +54,11 @@ func (Machine) Terminate(_ context.Context, t *Terminate) (bool, error) {
 		if err != nil {
 			continue
 		}
+		var owner unix.Stat_t
+		if unix.Stat("/proc/"+e.Name(), &owner) != nil || int(owner.Uid) != os.Geteuid() {
+			unix.Close(fd)
+			continue
+		}
 		comm, err := os.ReadFile("/proc/" + e.Name() + "/comm")
 		if err == nil && matches(e.Name(), bytes.TrimSpace(comm)) {
 			if unix.PidfdSendSignal(fd, unix.SIGTERM, nil, 0) == nil {

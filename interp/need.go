@@ -3,6 +3,10 @@ package interp
 import (
 	"fmt"
 	"slices"
+	"strings"
+
+	"steps.example/interp/changeset"
+	"steps.example/interp/internal/fsroot"
 )
 
 // NeedError says that a step asks for a capability that was not approved, or
@@ -29,6 +33,31 @@ func (m *machine) need(capability, what string) error {
 	}
 	return &NeedError{Capability: capability, What: what}
 }
+
+// mayRead insists on approval before anything of the user's home directory is
+// read into the package's own: a command could then read it there.
+func (m *machine) mayRead(path string) error {
+	real, err := m.view.Real(path)
+	if err != nil {
+		return err
+	}
+	home := fsroot.Physical(m.Dirs["home"])
+	if m.Dirs["home"] == "" || !within(real, home) {
+		return nil
+	}
+	for name, dir := range m.Dirs {
+		// A prefix that is itself below the home directory is the package's.
+		if dir = fsroot.Physical(dir); name != "home" && within(dir, home) && within(real, dir) {
+			return nil
+		}
+	}
+	if slices.Contains(m.Approved, "write:home") {
+		return nil
+	}
+	return m.need("read:home", "reading "+changeset.Printable(path)+" in the home directory")
+}
+
+func within(path, dir string) bool { return path == dir || strings.HasPrefix(path, dir+"/") }
 
 // needRoot insists on the sudo capability and on being root.
 func (m *machine) needRoot(what string) error {

@@ -73,6 +73,7 @@ type Refusal struct {
 	Path string `json:"path,omitempty"`
 	Step int    `json:"step,omitempty"`
 	// Rule is a short name for machines: a judge's rule, or "step", "need",
+	// "outside" (a path or link leads out), "moved" (the tree changed meanwhile),
 	// "unsupported".
 	Rule   string `json:"rule"`
 	Reason string `json:"reason"`
@@ -162,26 +163,15 @@ func newView(env *environment, set *fsroot.Set, host Host) (*view.View, error) {
 
 // rules are what the layout and the user's approvals make of a changeset.
 func (e *environment) rules(set *fsroot.Set) changeset.Rules {
-	rules := changeset.Rules{Approved: e.Approved, MaxChanges: maxChanges}
+	rules := changeset.Rules{Approved: e.Approved, Protected: e.protected, MaxChanges: maxChanges}
 	for _, r := range set.Roots() {
 		rules.Roots = append(rules.Roots, r.Path, r.Spelled)
 	}
 	for _, g := range e.grants {
-		g.Dir = physicalDir(set, g.Dir)
+		g.Dir = fsroot.Physical(g.Dir)
 		rules.Grants = append(rules.Grants, g)
 	}
 	return rules
-}
-
-// physicalDir respells a directory below a root as it was given into one below
-// the root's physical path.
-func physicalDir(set *fsroot.Set, dir string) string {
-	for _, r := range set.Roots() {
-		if dir == r.Spelled || strings.HasPrefix(dir, r.Spelled+"/") {
-			return r.Path + dir[len(r.Spelled):]
-		}
-	}
-	return dir
 }
 
 func refusalOf(v changeset.Violation) Refusal {
@@ -200,6 +190,12 @@ func (p *Plan) refuse(err error) {
 	if need, ok := errors.AsType[*NeedError](err); ok {
 		r.Rule = "need"
 		r.Approval = need.Capability
+	}
+	switch {
+	case errors.Is(err, view.ErrOutside):
+		r.Rule = "outside"
+	case errors.Is(err, view.ErrMoved):
+		r.Rule = "moved"
 	}
 	p.Refused = append(p.Refused, r)
 }

@@ -59,6 +59,9 @@ func (m *machine) attributes(paths []steps.Path, flat bool, f func(string, *chan
 }
 
 func (m *machine) eachBelow(p string, flat bool, f func(string, *changeset.State) error) error {
+	if err := m.ctx.Err(); err != nil {
+		return err
+	}
 	st, err := m.view.Lstat(p)
 	if err != nil {
 		return err

@@ -43,6 +43,9 @@ func (m *machine) copy(s *steps.Copy) error {
 	if same {
 		return fmt.Errorf("%s and %s are the same file", source, dest)
 	}
+	if err := m.mayRead(source); err != nil {
+		return err
+	}
 	if s.Recursive {
 		return m.copyTree(source, dest, overwrite)
 	}
@@ -84,6 +87,15 @@ func (m *machine) copyTree(source, dest string, replace bool) error {
 }
 
 func (m *machine) copyEntry(source, dest string, st *changeset.State, replace bool) error {
+	if err := m.ctx.Err(); err != nil {
+		return err
+	}
+	// A directory that holds the home directory must not bring it along.
+	if st.Kind == changeset.File {
+		if err := m.mayRead(source); err != nil {
+			return err
+		}
+	}
 	if replace {
 		if err := m.clear(dest); err != nil {
 			return err

@@ -90,7 +90,7 @@ func (m *machine) inreplace(s *steps.Inreplace) error {
 }
 
 // maxGunzip bounds, in bytes, what install_gzipped_executable unpacks.
-const maxGunzip = 512 << 20
+const maxGunzip = 256 << 20
 
 func (m *machine) installGzipped(s *steps.InstallGzippedExecutable) error {
 	source, err := m.path(s.Source)

@@ -117,6 +117,13 @@ func (m *machine) linkDir(s *steps.LinkDir) error {
 	if st == nil {
 		return fmt.Errorf("%s: %w", source, unix.ENOENT)
 	}
+	from, err := m.view.Real(source)
+	if err != nil {
+		return err
+	}
+	if to, err := m.view.Real(target); err == nil && st.Kind == changeset.Dir && within(to, from) {
+		return fmt.Errorf("cannot link the directory %s into itself, at %s", source, target)
+	}
 	return m.linkTree(source, target)
 }
 
@@ -124,6 +131,9 @@ func (m *machine) linkDir(s *steps.LinkDir) error {
 // else as a relative link. Where target has a real directory, that stays, even
 // in the place of a file; anything else in the way is replaced.
 func (m *machine) linkTree(source, target string) error {
+	if err := m.ctx.Err(); err != nil {
+		return err
+	}
 	if path.Base(source) == ".DS_Store" {
 		return nil
 	}
@@ -142,6 +152,11 @@ func (m *machine) linkTree(source, target string) error {
 		}
 		return m.relativeLink(source, path.Dir(target), path.Base(source))
 	}
+	// Listed first: a target below the source is not to be mirrored into itself.
+	names, err := m.view.ReadDir(source)
+	if err != nil {
+		return err
+	}
 	if !real {
 		if err := m.clear(target); err != nil {
 			return err
@@ -149,10 +164,6 @@ func (m *machine) linkTree(source, target string) error {
 		if err := m.makeDirs(target); err != nil {
 			return err
 		}
-	}
-	names, err := m.view.ReadDir(source)
-	if err != nil {
-		return err
 	}
 	for _, name := range names {
 		if err := m.linkTree(source+"/"+name, target+"/"+name); err != nil {

@@ -1,6 +1,8 @@
 package interp
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"maps"
@@ -25,6 +27,10 @@ type Run struct {
 	Name    string   `json:"name"`
 	Command string   `json:"command"`
 	Args    []string `json:"args,omitempty"`
+	// CommandID and InputSHA256 identify the command, where it is the package's,
+	// and what is fed to it, so that a plan speaks of no others.
+	CommandID   string `json:"command_id,omitempty"`
+	InputSHA256 string `json:"stdin_sha256,omitempty"`
 	// Env are the step's own variables, NAME=VALUE; the jail adds a few.
 	Env    []string `json:"env,omitempty"`
 	Dir    string   `json:"dir"`
@@ -99,6 +105,9 @@ func (m *machine) prepareRun(s *steps.Run, r *Run) (err error) {
 	r.Command = r.Name
 	if real, err := m.view.Real(r.Name); err == nil {
 		r.Command = real
+		if r.CommandID, err = m.view.Fingerprint(real); err != nil {
+			return err
+		}
 	}
 	for _, a := range s.Args {
 		r.Args = append(r.Args, m.expand(a))
@@ -118,9 +127,14 @@ func (m *machine) prepareRun(s *steps.Run, r *Run) (err error) {
 		if r.Stdin, err = m.path(*s.StdinPath); err != nil {
 			return err
 		}
+		if err = m.mayRead(r.Stdin); err != nil {
+			return err
+		}
 		if r.input, err = m.view.ReadFile(r.Stdin); err != nil {
 			return err
 		}
+		sum := sha256.Sum256(r.input)
+		r.InputSHA256 = hex.EncodeToString(sum[:])
 	}
 	if s.StdoutPath != nil {
 		if r.Stdout, err = m.path(*s.StdoutPath); err != nil {
@@ -154,7 +168,7 @@ func (m *machine) prepareRun(s *steps.Run, r *Run) (err error) {
 // is protected, such as the store of transactions itself.
 func (m *machine) unprotected(writes []string) error {
 	for _, w := range writes {
-		for _, p := range m.Protected {
+		for _, p := range m.protected {
 			if w == p || strings.HasPrefix(w, p+"/") || strings.HasPrefix(p, w+"/") {
 				return fmt.Errorf("a command may not write to %s, which holds %s", w, p)
 			}

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"fmt"
 	"slices"
 )
 
@@ -124,8 +125,8 @@ func (cs *Changeset) Inverse() *Changeset {
 	return out
 }
 
-// Digest identifies the changeset, stamps of what was there included: SHA-256 of
-// its JSON form, in hex. The time that a touch sets is left out, since it is
+// Digest identifies the changeset, stamps of what was there and of what is copied
+// included: SHA-256 of its JSON form, in hex. The time that a touch sets is left out, since it is
 // another one each time.
 func (cs *Changeset) Digest() string {
 	h := sha256.New()
@@ -136,8 +137,22 @@ func (cs *Changeset) Digest() string {
 			after.MTime = 1
 			c.After = &after
 		}
-		// Encoding a Change cannot fail: it has only plain fields.
+		// JSON cannot tell apart texts that are not UTF-8.
+		for _, text := range []string{c.Path, c.From, c.Origin, target(c.Before), target(c.After)} {
+			fmt.Fprintf(h, "%d:%s", len(text), text)
+		}
+		// Encoding plain fields cannot fail.
 		_ = enc.Encode(&c)
+		if c.Content != nil && c.Content.Origin != nil {
+			_ = enc.Encode(&c.Content.Origin.Stamp)
+		}
 	}
 	return hex.EncodeToString(h.Sum(nil))
+}
+
+func target(s *State) string {
+	if s == nil {
+		return ""
+	}
+	return s.Target
 }

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"unicode/utf8"
 )
 
 // Access says what a package may do below a directory.
@@ -40,6 +41,9 @@ type Rules struct {
 	Approved []string
 	// Roots are the directories that links may lead into.
 	Roots []string
+	// Protected are physical directories that nothing may change, nor anything
+	// above them take away, whatever is granted or approved.
+	Protected []string
 	// MaxChanges and MaxBytes bound one changeset; 0 means no bound.
 	MaxChanges int
 	MaxBytes   int64
@@ -49,8 +53,8 @@ type Rules struct {
 type Violation struct {
 	Path  string `json:"path"`
 	Steps []int  `json:"steps,omitempty"`
-	// Rule names what was broken, for machines: "grant", "set-id", "link",
-	// "kind", "limit".
+	// Rule names what was broken, for machines: "grant", "protected", "shared",
+	// "set-id", "link", "kind", "name", "limit".
 	Rule   string `json:"rule"`
 	Reason string `json:"reason"`
 	// Approval is the capability whose approval would allow it; "" if none.
@@ -62,7 +66,7 @@ func (v Violation) String() string {
 	if len(v.Steps) > 0 {
 		where = fmt.Sprintf(" (step %d)", v.Steps[len(v.Steps)-1])
 	}
-	s := fmt.Sprintf("%s%s: %s", v.Path, where, v.Reason)
+	s := fmt.Sprintf("%s%s: %s", Printable(v.Path), where, v.Reason)
 	if v.Approval != "" {
 		s += fmt.Sprintf("; allow it with --approve %s", v.Approval)
 	}
@@ -72,11 +76,16 @@ func (v Violation) String() string {
 // Judge looks at every change and lists all violations, in path order. An empty
 // list means that the changeset may be committed.
 func Judge(cs *Changeset, r Rules) []Violation {
-	j := judge{Rules: r, cs: cs}
+	j := judge{Rules: r, cs: cs, innermost: map[string]bool{}}
+	for _, g := range r.Grants {
+		j.innermost[g.Dir] = true
+	}
 	var bytes int64
 	for i := range cs.Changes {
 		c := &cs.Changes[i]
 		j.grant(c)
+		j.protected(c)
+		j.name(c)
 		if c.After == nil {
 			continue
 		}
@@ -119,12 +128,6 @@ func within(path, dir string) bool {
 
 // grantOf finds the innermost grant that holds path.
 func (j *judge) grantOf(path string) *Grant {
-	if j.innermost == nil {
-		j.innermost = map[string]bool{}
-		for _, g := range j.Grants {
-			j.innermost[g.Dir] = true
-		}
-	}
 	dir := filepath.Dir(path)
 	// A path that is itself a grant's directory is not judged like its sibling.
 	if dir == j.lastDir && !j.innermost[path] {
@@ -149,6 +152,35 @@ func (j *judge) grant(c *Change) {
 		j.add(c, "grant", "the layout lets a package change nothing here", "")
 	case g.Access == Approve && !j.approved(g.Approval):
 		j.add(c, "grant", "the layout lets a package change this only with approval", g.Approval)
+	}
+}
+
+// leaves reports whether the object that was at the path does not stay there.
+func (c *Change) leaves() bool {
+	return c.Before != nil && (c.After == nil || c.From != "" || c.After.Kind != c.Before.Kind)
+}
+
+// protected keeps what is protected, and the directories that packages share:
+// those may be filled and emptied, not taken away.
+func (j *judge) protected(c *Change) {
+	for _, p := range j.Protected {
+		if within(c.Path, p) || c.leaves() && within(p, c.Path) {
+			j.add(c, "protected", fmt.Sprintf("nothing may change %s, where receipts and transactions are kept", Printable(p)), "")
+			return
+		}
+	}
+	if c.leaves() && c.Before.Kind == Dir && j.innermost[c.Path] {
+		j.add(c, "shared", "a directory that packages share may not be removed, moved or replaced", "")
+	}
+}
+
+// name refuses names that a receipt, which is JSON, could not tell apart.
+func (j *judge) name(c *Change) {
+	for _, s := range []*State{c.Before, c.After} {
+		if !utf8.ValidString(c.Path) || s != nil && !utf8.ValidString(s.Target) {
+			j.add(c, "name", "the name, or the link's text, is not UTF-8", "")
+			return
+		}
 	}
 }
 
@@ -185,6 +217,10 @@ func (j *judge) link(c *Change) {
 		return
 	}
 	target := c.After.Target
+	if climbs(target) {
+		j.add(c, "link", fmt.Sprintf("the link to %q climbs after a name, so where it leads depends on other links", target), LinkOutCapability)
+		return
+	}
 	if !filepath.IsAbs(target) {
 		target = filepath.Join(filepath.Dir(c.Path), target)
 	}
@@ -195,4 +231,22 @@ func (j *judge) link(c *Change) {
 		}
 	}
 	j.add(c, "link", fmt.Sprintf("the link would lead out of the package's directories, to %q", c.After.Target), LinkOutCapability)
+}
+
+// climbs reports whether a link's text has a ".." after a name. What is before
+// it may be a link itself, and then the text alone does not say where it leads.
+func climbs(target string) bool {
+	named := filepath.IsAbs(target)
+	for part := range strings.SplitSeq(target, "/") {
+		switch part {
+		case "", ".":
+		case "..":
+			if named {
+				return true
+			}
+		default:
+			named = true
+		}
+	}
+	return false
 }

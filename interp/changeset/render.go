@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/aymanbagabas/go-udiff"
@@ -54,10 +56,13 @@ func (r Renderer) change(out *strings.Builder, c *Change) {
 }
 
 func (r Renderer) describe(c *Change) string {
-	name := printable(r.short(c.Path))
+	name := Printable(r.short(c.Path))
 	st := c.After
 	if st == nil {
 		st = c.Before
+	}
+	if st == nil {
+		return name
 	}
 	if st.Kind == Dir {
 		name += "/"
@@ -68,15 +73,15 @@ func (r Renderer) describe(c *Change) string {
 	case Modify:
 		return fmt.Sprintf("%-7s %04o %s (%s)", st.Kind, st.Mode, name, attributes(c.Before, c.After))
 	case Move:
-		return fmt.Sprintf("%-7s %04o %s (from %s)", st.Kind, st.Mode, name, printable(r.short(c.From)))
+		return fmt.Sprintf("%-7s %04o %s (from %s)", st.Kind, st.Mode, name, Printable(r.short(c.From)))
 	}
 	switch st.Kind {
 	case Symlink:
-		return fmt.Sprintf("symlink      %s -> %s", name, printable(st.Target))
+		return fmt.Sprintf("symlink      %s -> %s", name, Printable(st.Target))
 	case File:
 		note := fmt.Sprintf("%d bytes", st.Size)
 		if c.Origin != "" {
-			note += ", copied from " + printable(r.short(c.Origin))
+			note += ", copied from " + Printable(r.short(c.Origin))
 		}
 		return fmt.Sprintf("file    %04o %s (%s)", st.Mode, name, note)
 	}
@@ -108,18 +113,21 @@ func (r Renderer) diff(out *strings.Builder, c *Change) {
 	text := udiff.Unified("before", "after", string(before), string(c.Content.Bytes))
 	for line := range strings.Lines(text) {
 		if !strings.HasPrefix(line, "---") && !strings.HasPrefix(line, "+++") {
-			fmt.Fprintf(out, "         %s\n", printable(strings.TrimSuffix(line, "\n")))
+			fmt.Fprintf(out, "         %s\n", Printable(strings.TrimSuffix(line, "\n")))
 		}
 	}
 }
 
 func isText(b []byte) bool { return utf8.Valid(b) && !bytes.ContainsRune(b, 0) }
 
-// printable shows control characters, which a terminal would obey, as escapes.
-func printable(s string) string {
-	if strings.IndexFunc(s, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f || r >= 0x80 && r < 0xa0 }) < 0 && utf8.ValidString(s) {
+// Printable shows what a terminal would obey, or would show as something else
+// than it is (control characters, marks that turn the direction of text, bytes
+// that are not UTF-8), as escapes.
+func Printable(s string) string {
+	odd := func(r rune) bool { return r != ' ' && r != '\t' && !unicode.IsPrint(r) }
+	if utf8.ValidString(s) && strings.IndexFunc(s, odd) < 0 {
 		return s
 	}
-	quoted := fmt.Sprintf("%q", s)
-	return quoted[1 : len(quoted)-1]
+	quoted := strconv.Quote(s)
+	return strings.ReplaceAll(quoted[1:len(quoted)-1], `\"`, `"`)
 }

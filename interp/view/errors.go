@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"steps.example/interp/changeset"
 	"steps.example/interp/internal/fsroot"
 )
 
@@ -23,13 +24,14 @@ type Error struct {
 }
 
 func (e *Error) Error() string {
+	path := changeset.Printable(e.Path)
 	if e.Link != "" {
-		return fmt.Sprintf("%s %s: the symlink %s leads out of the directories that this package may touch", e.Op, e.Path, e.Link)
+		return fmt.Sprintf("%s %s: the symlink %s leads out of the directories that this package may touch", e.Op, path, changeset.Printable(e.Link))
 	}
 	if errors.Is(e.Err, fsroot.ErrOutside) {
-		return fmt.Sprintf("%s %s: outside the directories that this package may touch", e.Op, e.Path)
+		return fmt.Sprintf("%s %s: outside the directories that this package may touch", e.Op, path)
 	}
-	return fmt.Sprintf("%s %s: %v", e.Op, e.Path, e.Err)
+	return fmt.Sprintf("%s %s: %v", e.Op, path, e.Err)
 }
 
 func (e *Error) Unwrap() error { return e.Err }

@@ -1,6 +1,8 @@
 package view
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -169,6 +171,27 @@ func equalReader(r io.Reader, want []byte) (bool, error) {
 			return false, err
 		}
 	}
+}
+
+// Fingerprint tells whether the regular file at path, links followed, is the
+// same one with the same bytes: two equal ones mean that. It does not read the
+// file.
+func (v *View) Fingerprint(path string) (string, error) {
+	at, err := v.resolve("look at", path, true)
+	if err != nil {
+		return "", err
+	}
+	if at.node == nil || !at.node.isFile() {
+		return "", fail("look at", path, unix.ENOENT)
+	}
+	h := sha256.New()
+	if n := at.node; n.content != nil && n.content.Origin == nil {
+		h.Write(n.content.Bytes)
+	} else {
+		_, stamp := v.source(n)
+		fmt.Fprintf(h, "%+v", stamp)
+	}
+	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
 // Physical gives the physical path of the directory entry that path names: the

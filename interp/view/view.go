@@ -20,6 +20,9 @@ type View struct {
 	top  *node
 	step int
 	opt  Options
+	// entriesLeft and bytesLeft are what is left of the budget.
+	entriesLeft int
+	bytesLeft   int64
 	// recent is valid until an entry is taken away.
 	recent directory
 	// roots are the nodes of the real roots, in path order.
@@ -42,7 +45,7 @@ type Options struct {
 
 // New pictures the tree below the roots of set.
 func New(set *fsroot.Set, opt Options) (*View, error) {
-	v := &View{set: set, opt: opt}
+	v := &View{set: set, opt: opt, entriesLeft: maxEntries, bytesLeft: maxBytes}
 	v.top = &node{synthetic: true, state: changeset.State{Kind: changeset.Dir, Mode: 0o755}, kids: map[string]*node{}}
 	v.top.parent = v.top
 	roots := slices.Clone(set.Roots())

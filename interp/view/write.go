@@ -10,6 +10,31 @@ import (
 	"steps.example/interp/changeset"
 )
 
+// A view holds at most so many new entries, and so many bytes of new contents,
+// over all steps of a job: a short document may ask for a tree that doubles with
+// every step.
+const (
+	maxEntries = 500_000
+	maxBytes   = 1 << 30
+)
+
+var errBudget = errors.New("the steps make more files, or larger ones, than may be made at once")
+
+// spend takes a new entry off the budget.
+func (v *View) spend(c *changeset.Content) error {
+	v.entriesLeft--
+	if c != nil {
+		v.bytesLeft -= int64(len(c.Bytes))
+	}
+	if v.entriesLeft < 0 || v.bytesLeft < 0 {
+		return errBudget
+	}
+	return nil
+}
+
+// maxName is how long, in bytes, a name may be on the file systems that matter.
+const maxName = 255
+
 var errNoRoot = errors.New("the directory above it does not exist; create it first or choose another root")
 
 // entry is resolve for somebody who will create, replace or remove the entry.
@@ -17,6 +42,9 @@ func (v *View) entry(op, path string, follow bool) (place, error) {
 	at, err := v.resolve(op, path, follow)
 	if err != nil {
 		return at, err
+	}
+	if len(at.name) > maxName {
+		return at, fail(op, path, unix.ENAMETOOLONG)
 	}
 	if at.parent.synthetic {
 		if at.node == nil {
@@ -98,6 +126,9 @@ func (v *View) Mkdir(path string, perm uint32) error {
 	if at, err = v.entry("create directory", path, false); err != nil {
 		return err
 	}
+	if err := v.spend(nil); err != nil {
+		return fail("create directory", path, err)
+	}
 	n := &node{state: fresh(changeset.Dir, perm&^v.opt.Umask), kids: map[string]*node{}}
 	inherit(at.parent, &n.state)
 	v.put(at, n)
@@ -116,6 +147,9 @@ func (v *View) Symlink(target, path string) error {
 	}
 	if target == "" {
 		return fail("create symlink", path, unix.ENOENT)
+	}
+	if err := v.spend(nil); err != nil {
+		return fail("create symlink", path, err)
 	}
 	n := &node{state: fresh(changeset.Symlink, 0)}
 	n.state.Target = target
@@ -142,6 +176,9 @@ func (v *View) replace(op, path string, follow bool, c *changeset.Content, size 
 	at, err := v.entry(op, path, follow)
 	if err != nil {
 		return err
+	}
+	if err := v.spend(c); err != nil {
+		return fail(op, path, err)
 	}
 	n := &node{state: fresh(changeset.File, perm&^v.opt.Umask), content: c}
 	n.state.Size = size
@@ -277,7 +314,7 @@ func (v *View) Rename(from, to string) error {
 			return fail("move to", to, unix.ENOTEMPTY)
 		}
 	}
-	if n.base != nil && n.base.stamp.Dev != device(dst.parent) {
+	if !n.allOn(device(dst.parent)) {
 		// No rename between file systems: a copy, and the original removed.
 		if n, err = v.duplicate(n); err != nil {
 			return fail("move", from, err)
@@ -293,6 +330,20 @@ func (v *View) Rename(from, to string) error {
 	return nil
 }
 
+// allOn reports whether every real object in n is on the file system dev. What
+// was not looked at is where the directory that it is in is.
+func (n *node) allOn(dev uint64) bool {
+	if n.base != nil && n.base.stamp.Dev != dev {
+		return false
+	}
+	for _, kid := range n.kids {
+		if kid != nil && !kid.allOn(dev) {
+			return false
+		}
+	}
+	return true
+}
+
 // device is the file system that new entries of the directory n will be on.
 func device(n *node) uint64 {
 	for n.base == nil {
@@ -303,6 +354,9 @@ func device(n *node) uint64 {
 
 // duplicate copies n and everything below it, in the picture.
 func (v *View) duplicate(n *node) (*node, error) {
+	if err := v.spend(nil); err != nil {
+		return nil, err
+	}
 	c := &node{name: n.name, state: n.state}
 	switch n.state.Kind {
 	case changeset.File:
