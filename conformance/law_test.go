@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 
@@ -38,6 +39,9 @@ func TestLaws(t *testing.T) {
 		n++
 		l := newLaw(t, filepath.Join(scratch, fmt.Sprint(n)))
 		defer l.close()
+		// What never ends cannot be stopped from outside; say what it was.
+		endless := time.AfterFunc(time.Minute, func() { panic("still at it after a minute: " + string(l.Steps)) })
+		defer endless.Stop()
 		l.check()
 	})
 }

@@ -184,6 +184,10 @@ func (e *environment) expandWith(s string, escape func(string) string) string {
 	})
 }
 
+// Physical spells an absolute path without links, as far as it exists, so that
+// one place has one name. It is for naming and comparing, not for acting on.
+func Physical(path string) string { return fsroot.Physical(path) }
+
 // errNoBase says that a path has no place here.
 var errNoBase = errors.New("no such base")
 

@@ -6,8 +6,10 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"steps.example/interp"
+	"steps.example/interp/changeset"
 )
 
 const applyLong = `Verify a signed document and do what it says: all of it, or nothing. What was
@@ -21,7 +23,8 @@ change.
 EXAMPLES
   steps apply demo.bundle --policy trust.json --artifact demo.tar.gz \
       --purl pkg:generic/acme/demo@1.0 --prefix /opt/brew
-  steps apply --plan demo.plan --policy trust.json
+  steps apply --plan demo.plan --policy trust.json    # and --approve, --state,
+                                 # --unsigned where the plan was made with them
   steps apply demo.json --unsigned --prefix /tmp/try
 
 EXIT STATUS
@@ -43,7 +46,10 @@ func newApply(t *terminal) *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx := cmd.Context()
 			if planPath != "" {
-				s, job, digest, err := loadPlan(ctx, t, planPath, src.policy)
+				if err := onlyWithPlan(cmd.Flags()); err != nil {
+					return err
+				}
+				s, job, digest, err := loadPlan(ctx, t, planPath, src, target)
 				if err != nil {
 					return err
 				}
@@ -64,6 +70,19 @@ func newApply(t *terminal) *cobra.Command {
 	target.add(cmd.Flags())
 	cmd.Flags().StringVar(&planPath, "plan", "", "carry out exactly the plan in `FILE`, or refuse")
 	return cmd
+}
+
+// onlyWithPlan refuses flags whose values a plan has already.
+func onlyWithPlan(flags *pflag.FlagSet) error {
+	var err error
+	flags.Visit(func(f *pflag.Flag) {
+		switch f.Name {
+		case "plan", "policy", "unsigned", "approve", "state", "json":
+		default:
+			err = usagef("--%s does not go with --plan, which has its own", f.Name)
+		}
+	})
+	return err
 }
 
 func runApply(ctx context.Context, t *terminal, s *subject, job interp.Job, digest string) error {
@@ -89,7 +108,7 @@ func runApply(ctx context.Context, t *terminal, s *subject, job interp.Job, dige
 		return err
 	}
 	for _, w := range done.Warnings {
-		t.talk("step %d: %s", w.Step, printable(w.Text))
+		t.talk("step %d: %s", w.Step, changeset.Printable(w.Text))
 	}
 	if done.Receipt == nil {
 		if t.json {

@@ -58,15 +58,21 @@ func codeOf(err error) int {
 	return exitFailed
 }
 
-// refusedCode tells a refusal from a step that failed while it was planned.
+// refusedCode tells a refusal from a step that failed while it was planned, and
+// from a tree that moved.
 func refusedCode(err error) int {
 	refused, _ := errors.AsType[*interp.RefusedError](err)
+	code := exitFailed
 	for _, r := range refused.Refusals {
-		if r.Rule != "step" {
-			return exitRefused
+		switch r.Rule {
+		case "step":
+		case "moved":
+			return exitMoved
+		default:
+			code = exitRefused
 		}
 	}
-	return exitFailed
+	return code
 }
 
 func is[E error](err error) bool {

@@ -7,11 +7,13 @@ package main
 
 import (
 	"context"
+	"errors"
 	"os"
 	"os/signal"
 	"runtime/debug"
 	"syscall"
 
+	"steps.example/interp/commit"
 	"steps.example/interp/jail"
 )
 
@@ -32,6 +34,8 @@ func main() {
 func run(args []string, t *terminal) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	// A second signal ends the process at once.
+	context.AfterFunc(ctx, stop)
 	cmd := newRoot(t)
 	cmd.SetArgs(args)
 	cmd.SetIn(t.in)
@@ -41,7 +45,7 @@ func run(args []string, t *terminal) int {
 	if err == nil {
 		return exitOK
 	}
-	if ctx.Err() != nil {
+	if ctx.Err() != nil && !errors.Is(err, commit.ErrBlocked) {
 		err = &exitError{code: exitInterrupted, err: err}
 	}
 	code := codeOf(err)

@@ -5,6 +5,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"steps.example/interp"
@@ -14,23 +16,28 @@ import (
 
 const planFileVersion = 1
 
-// planFile is a plan that apply --plan carries out: everything that the plan
-// was made from, and the digest of what came out. Apply verifies and interprets
-// the source anew and insists on the same digest.
+// planFile is a plan that apply --plan carries out: what it was made from, and
+// the digest of what came out. Apply verifies and interprets the source anew and
+// insists on the same digest. Nothing in the file stands for the user's consent:
+// who is trusted, that a document needs no signature, what is approved and where
+// the state is are said again to apply.
 type planFile struct {
 	Type    string    `json:"type"` // "steps-plan"
 	Version int       `json:"version"`
 	Created time.Time `json:"created"`
 	Digest  string    `json:"digest"`
 
-	Unsigned       bool          `json:"unsigned,omitempty"`
-	PURL           string        `json:"purl,omitempty"`
-	Registry       string        `json:"registry,omitempty"`
-	ArtifactSHA256 string        `json:"artifact_sha256,omitempty"`
-	Source         []byte        `json:"source"`
-	Phases         []steps.Phase `json:"phases"`
-	Removal        bool          `json:"removal,omitempty"`
-	Target         interp.Target `json:"target"`
+	Unsigned       bool              `json:"unsigned,omitempty"`
+	PURL           string            `json:"purl,omitempty"`
+	Registry       string            `json:"registry,omitempty"`
+	ArtifactSHA256 string            `json:"artifact_sha256,omitempty"`
+	Source         []byte            `json:"source"`
+	Phases         []steps.Phase     `json:"phases"`
+	Removal        bool              `json:"removal,omitempty"`
+	OS             string            `json:"os"`
+	PackageVersion string            `json:"package_version,omitempty"`
+	Dirs           map[string]string `json:"dirs"`
+	Approved       []string          `json:"approved,omitempty"`
 
 	// For readers; apply does not look at them.
 	Changes *changeset.Changeset `json:"changes"`
@@ -41,33 +48,71 @@ func encodePlanFile(s *subject, job interp.Job, p *interp.Plan) ([]byte, error) 
 	return json.MarshalIndent(planFile{
 		Type: "steps-plan", Version: planFileVersion, Created: time.Now().UTC().Truncate(time.Second), Digest: p.Digest(),
 		Unsigned: s.flags.unsigned, PURL: s.flags.purl, Registry: s.flags.registry, ArtifactSHA256: s.flags.artifactSum,
-		Source: s.source, Phases: job.Phases, Removal: job.Removal, Target: job.Target,
+		Source: s.source, Phases: job.Phases, Removal: job.Removal, OS: job.Target.OS,
+		PackageVersion: job.Target.Version, Dirs: job.Target.Dirs, Approved: job.Target.Approved,
 		Changes: p.Changes, Actions: p.Actions,
 	}, "", " ")
 }
 
-// loadPlan reads a plan file and verifies its source again, by the policy given
+// loadPlan reads a plan file and verifies its source again, by what the flags say
 // now.
-func loadPlan(ctx context.Context, t *terminal, path, policy string) (*subject, interp.Job, string, error) {
-	var job interp.Job
+func loadPlan(ctx context.Context, t *terminal, path string, src sourceFlags, target targetFlags) (*subject, interp.Job, string, error) {
+	f, err := readPlan(t, path)
+	if err != nil {
+		return nil, interp.Job{}, "", err
+	}
+	if f.Unsigned && !src.unsigned {
+		return nil, interp.Job{}, "", usagef("%s: was made from a document that nobody signed; say --unsigned again, or plan a signed bundle", path)
+	}
+	flags := sourceFlags{unsigned: f.Unsigned, policy: src.policy, purl: f.PURL, registry: f.Registry, artifactSum: f.ArtifactSHA256}
+	s, err := flags.check(ctx, t, path, f.Source)
+	if err != nil {
+		return nil, interp.Job{}, "", err
+	}
+	for _, capability := range f.Approved {
+		if !slices.Contains(target.approve, capability) {
+			return nil, interp.Job{}, "", usagef("%s: was made with --approve %s; say it again to approve it", path, strings.Join(f.Approved, ","))
+		}
+	}
+	target.approve = f.Approved
+	target.dirs, target.goos, target.removal = map[string]string{}, f.OS, f.Removal
+	if s.document.Version == "" {
+		target.version = f.PackageVersion
+	}
+	for name, dir := range f.Dirs {
+		if isPrefix(name) {
+			target.prefix = dir
+		} else {
+			target.dirs[name] = dir
+		}
+	}
+	for _, phase := range f.Phases {
+		target.phases = append(target.phases, string(phase))
+	}
+	job, err := target.job(s.document)
+	return s, job, f.Digest, err
+}
+
+func readPlan(t *terminal, path string) (*planFile, error) {
 	data, err := readInput(t, path)
 	if err != nil {
-		return nil, job, "", err
+		return nil, err
+	}
+	invalid := func(why string) error {
+		return &exitError{code: exitInvalid, err: fmt.Errorf("%s: is not a plan that steps plan -o wrote: %s", path, why)}
 	}
 	var f planFile
 	dec := json.NewDecoder(bytes.NewReader(data))
 	dec.DisallowUnknownFields()
-	if err := dec.Decode(&f); err != nil || f.Type != "steps-plan" {
-		return nil, job, "", &exitError{code: exitInvalid, err: fmt.Errorf("%s: is not a plan that steps plan -o wrote (%v)", path, err)}
+	switch err := dec.Decode(&f); {
+	case err != nil:
+		return nil, invalid(err.Error())
+	case f.Type != "steps-plan":
+		return nil, invalid("its type is not steps-plan")
+	case f.Version != planFileVersion:
+		return nil, invalid(fmt.Sprintf("version %d is not known; make the plan again", f.Version))
+	case f.Digest == "":
+		return nil, invalid("it has no digest")
 	}
-	if f.Version != planFileVersion {
-		return nil, job, "", &exitError{code: exitInvalid, err: fmt.Errorf("%s: plan version %d is not known; make the plan again", path, f.Version)}
-	}
-	flags := sourceFlags{unsigned: f.Unsigned, policy: policy, purl: f.PURL, registry: f.Registry, artifactSum: f.ArtifactSHA256}
-	s, err := flags.check(ctx, t, path, f.Source)
-	if err != nil {
-		return nil, job, "", err
-	}
-	job = interp.Job{Document: s.document, Phases: f.Phases, Removal: f.Removal, Target: f.Target}
-	return s, job, f.Digest, nil
+	return &f, nil
 }

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"steps.example/interp"
@@ -30,13 +31,13 @@ func printPlan(t *terminal, job interp.Job, p *interp.Plan) error {
 		}
 	}
 	for _, u := range p.Unpredicted {
-		t.say("unknown  step %d: %s; it may differ once the command before it has run", u.Step, printable(u.Reason))
+		t.say("unknown  step %d: %s; it may differ once the command before it has run", u.Step, changeset.Printable(u.Reason))
 	}
 	for _, r := range p.Refused {
-		t.say("conflict %s", printable(r.Reason))
+		t.say("conflict %s", multiline(r.Reason))
 	}
 	for _, w := range p.Warnings {
-		t.say("warning  %s", printable(w.Text))
+		t.say("warning  %s", changeset.Printable(w.Text))
 	}
 	t.say("%s", summary(p.Changes, len(p.Actions)))
 	return nil
@@ -120,31 +121,36 @@ func describeAction(a interp.Action) string {
 		if a.Terminate.Full {
 			how = "whose command line matches"
 		}
-		return printable(fmt.Sprintf("end      processes %s %q (step %d)", how, a.Terminate.Name, a.Terminate.Step))
+		return fmt.Sprintf("end      processes %s %q (step %d)", how, a.Terminate.Name, a.Terminate.Step)
 	}
 	r := a.Run
-	words := []string{r.Command}
-	for _, arg := range r.Args {
-		if arg == "" || strings.ContainsAny(arg, " \t\n\"'$`\\") {
-			arg = fmt.Sprintf("%q", arg)
+	lines := []string{fmt.Sprintf("run      %s (step %d)", strings.Join(quoted(append([]string{r.Name}, r.Args...)), " "), r.Step)}
+	add := func(what string, values ...string) {
+		if len(values) > 0 && values[0] != "" {
+			lines = append(lines, "         "+what+" "+strings.Join(quoted(values), ", "))
 		}
-		words = append(words, arg)
 	}
-	line := fmt.Sprintf("run      %s (step %d)", strings.Join(words, " "), r.Step)
-	if r.Stdout != "" {
-		line += "\n         output goes to " + r.Stdout
-	}
-	if len(r.Writes) > 0 {
-		line += "\n         may change " + strings.Join(r.Writes, ", ")
-	}
+	add("in", r.Dir)
+	add("with", r.Env...)
+	add("reads its input from", r.Stdin)
+	add("output goes to", r.Stdout)
+	add("may change", r.Writes...)
 	if r.Network {
-		line += "\n         may use the network"
-	}
-	lines := strings.Split(line, "\n")
-	for i := range lines {
-		lines[i] = printable(lines[i])
+		lines = append(lines, "         may use the network")
 	}
 	return strings.Join(lines, "\n")
+}
+
+// quoted shows words so that each is one word, and none more than a word.
+func quoted(words []string) []string {
+	out := make([]string, len(words))
+	for i, w := range words {
+		out[i] = changeset.Printable(w)
+		if w == "" || out[i] != w || strings.ContainsAny(w, " \t\"'$`\\") {
+			out[i] = strconv.Quote(w)
+		}
+	}
+	return out
 }
 
 func heading(job interp.Job) string {

@@ -104,6 +104,9 @@ func (f *sourceFlags) verify(ctx context.Context, s *subject, path string, data 
 		}
 		f.artifactSum = sum
 	}
+	if sum, err := hex.DecodeString(f.artifactSum); err != nil || len(sum) != sha256.Size {
+		return nil, usagef("%q is no SHA-256 in hex", f.artifactSum)
+	}
 	s.flags = *f
 	v, err := verifyBundle(ctx, verifyRequest{
 		Bundle: data, Policy: policy, PURL: f.purl, Registry: f.registry, ArtifactSHA256: f.artifactSum,

@@ -33,7 +33,8 @@ func (f *storeFlags) add(flags *pflag.FlagSet) {
 // path is the store's directory: the one given, or one that the prefix names.
 func (f *storeFlags) path() (string, error) {
 	if f.state != "" {
-		return filepath.Abs(f.state)
+		state, err := filepath.Abs(f.state)
+		return interp.Physical(state), err
 	}
 	if f.prefix == "" {
 		return "", usagef("say which prefix with --prefix DIR, or where its state is with --state DIR")
@@ -42,9 +43,7 @@ func (f *storeFlags) path() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if real, err := filepath.EvalSymlinks(prefix); err == nil {
-		prefix = real
-	}
+	prefix = interp.Physical(prefix)
 	base := os.Getenv("XDG_STATE_HOME")
 	switch {
 	case filepath.IsAbs(base):
@@ -60,7 +59,7 @@ func (f *storeFlags) path() (string, error) {
 	}
 	// The name is for people, the hash tells two prefixes of one name apart.
 	sum := sha256.Sum256([]byte(prefix))
-	return filepath.Join(base, filepath.Base(prefix)+"-"+hex.EncodeToString(sum[:6])), nil
+	return filepath.Join(interp.Physical(base), filepath.Base(prefix)+"-"+hex.EncodeToString(sum[:6])), nil
 }
 
 // open opens a store that is there.
@@ -125,6 +124,9 @@ func (f *targetFlags) job(doc *steps.Document) (interp.Job, error) {
 		return job, err
 	}
 	job.Phases = phases
+	if f.goos != "linux" && f.goos != "macos" {
+		return job, usagef("--os %s: must be linux or macos", f.goos)
+	}
 	layout, ok := steps.LayoutByName(doc.Layout)
 	if !ok {
 		return job, usagef("the document is for the layout %q, which is not known; known are %s", doc.Layout, strings.Join(steps.LayoutNames(), ", "))
@@ -197,6 +199,11 @@ func (f *targetFlags) directories(layout *steps.Layout, state string) (map[strin
 		if err != nil {
 			return nil, err
 		}
+		if isPrefix(v.Name) {
+			if info, err := os.Stat(abs); err != nil || !info.IsDir() {
+				return nil, &exitError{code: exitFailed, err: fmt.Errorf("the prefix %s is not a directory that exists; make it first or choose another", abs)}
+			}
+		}
 		dirs[v.Name] = abs
 	}
 	for _, name := range slices.Sorted(maps.Keys(given)) {
@@ -212,7 +219,7 @@ func (f *targetFlags) defaultDir(name, state string) string {
 	home, err := os.UserHomeDir()
 	switch name {
 	case "home":
-		if err != nil {
+		if err != nil || filepath.Clean(home) == "/" {
 			return "/nonexistent"
 		}
 		return home

@@ -64,7 +64,7 @@ func (t *terminal) fail(code int, err error) {
 		_ = t.object("error", map[string]any{"code": code, "message": err.Error()})
 	}
 	for line := range strings.SplitSeq(strings.TrimRight(err.Error(), "\n"), "\n") {
-		t.talk("%s", printable(line))
+		t.talk("%s", changeset.Printable(line))
 	}
 }
 
@@ -78,12 +78,11 @@ func (t *terminal) style(v changeset.Verb, s string) string {
 	return "\x1b[" + codes[v] + "m" + s + "\x1b[0m"
 }
 
-// printable shows control characters, which a terminal would obey, as escapes.
-func printable(s string) string {
-	return strings.Map(func(r rune) rune {
-		if r < ' ' && r != '\t' || r >= 0x7f && r < 0xa0 {
-			return '\ufffd'
-		}
-		return r
-	}, strings.ToValidUTF8(s, "\ufffd"))
+// multiline makes each line of a message fit for the terminal.
+func multiline(s string) string {
+	lines := strings.Split(strings.TrimRight(s, "\n"), "\n")
+	for i := range lines {
+		lines[i] = changeset.Printable(lines[i])
+	}
+	return strings.Join(lines, "\n         ")
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"steps.example/interp/changeset"
 	"steps.example/interp/commit"
 )
 
@@ -63,7 +64,7 @@ func runVerify(t *terminal, store *commit.Store, receipts []*commit.Receipt) err
 					return err
 				}
 			}
-			t.say("%s", printable(d.String()))
+			t.say("%s", changeset.Printable(d.String()))
 		}
 	}
 	if drifted > 0 {

@@ -1,0 +1,171 @@
+package interp_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"steps.example/interp"
+	"steps.example/interp/view"
+)
+
+// refused applies and wants a refusal that says why; nothing may have changed.
+func (w *world) refused(job interp.Job, why string) {
+	w.t.Helper()
+	before := w.listing()
+	_, err := w.apply(job)
+	if err == nil || !strings.Contains(err.Error(), why) {
+		w.t.Errorf("got %v, want a refusal with %q", err, why)
+	}
+	if w.listing() != before {
+		w.t.Errorf("the tree changed from\n%sto\n%s", before, w.listing())
+	}
+}
+
+// Links that are harmless by their text, one by one, lead out together.
+func TestAttackLinksThatClimb(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.refused(w.job(`[{"type": "symlink", "source": {"base": "relative", "path": ".."}, "target": {"base": "etc", "path": "x"}},
+		{"type": "symlink", "source": {"base": "relative", "path": "x/../outside/secret"}, "target": {"base": "etc", "path": "y"}}]`), "climbs after a name")
+	w.refused(w.job(`[{"type": "symlink", "source": {"path": "{W}/outside/secret"}, "target": {"base": "var", "path": "y"}}]`), "link would lead out")
+	needJail(t)
+	w.refused(w.job(`[{"type": "run", "command": {"path": "/bin/ln"}, "args": ["-s", "../../outside", "{{var}}/y"]}]`), "link would lead out")
+	w.refused(w.job(`[{"type": "run", "command": {"path": "/bin/ln"}, "args": ["-s", "a/../../../outside", "{{var}}/y"]}]`), "climbs after a name")
+}
+
+// The store reached by another spelling of its directory.
+func TestAttackStoreThroughALink(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "lnk -> hb/var/real", "hb/var/real/")
+	for _, step := range []string{
+		`{"type": "write", "path": {"base": "var", "path": "real/state/mine"}, "content": "x"}`,
+		`{"type": "remove", "paths": [{"base": "var", "path": "real"}], "recursive": true}`,
+		`{"type": "move", "source": {"base": "var", "path": "real"}, "target": {"base": "var", "path": "other"}}`,
+	} {
+		w.make("hb/var/real/state/receipt=x")
+		job := w.job("[" + step + "]")
+		job.Target.Protected = []string{w.at("lnk/state")}
+		w.refused(job, "where receipts and transactions are kept")
+	}
+	needJail(t)
+	job := w.job(`[{"type": "run", "command": {"path": "/bin/true"}}]`)
+	job.Target.Protected = []string{w.at("lnk/state")}
+	w.refused(job, "may not write")
+}
+
+// link_dir into its own source had no end.
+func TestAttackLinkDirIntoItself(t *testing.T) {
+	t.Parallel()
+	for _, target := range []string{"a/b", "a/b/c", "a"} {
+		w := newWorld(t, "hb/var/a/")
+		done := make(chan error, 1)
+		go func() {
+			_, err := w.apply(w.job(fmt.Sprintf(`[{"type": "link_dir", "source": {"base": "var", "path": "a"}, "target": {"base": "var", "path": %q}}]`, target)))
+			done <- err
+		}()
+		select {
+		case <-done:
+		case <-time.After(30 * time.Second):
+			t.Fatalf("%s: no end", target)
+		}
+	}
+}
+
+// A short document that doubles what it made with every step.
+func TestAttackDoubling(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	list := []string{`{"type": "write", "path": {"base": "var", "path": "a/f"}, "content": "x"}`}
+	for i := range 24 {
+		list = append(list, `{"type": "copy", "source": {"base": "var", "path": "a"}, "target": {"base": "var", "path": "b"}, "recursive": true}`,
+			fmt.Sprintf(`{"type": "move", "source": {"base": "var", "path": "b"}, "target": {"base": "var", "path": "a/%d"}}`, i))
+	}
+	w.refused(w.job("["+strings.Join(list, ",")+"]"), "than may be made at once")
+}
+
+// The home directory is not read for a package that nobody allowed to.
+func TestAttackReadsOfHome(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "home/.ssh/id=key")
+	for _, step := range []string{
+		`{"type": "copy", "source": {"base": "home", "path": ".ssh/id"}, "target": {"base": "var", "path": "k"}}`,
+		`{"type": "copy", "source": {"base": "home", "path": "."}, "target": {"base": "var", "path": "k"}, "recursive": true}`,
+		`{"type": "copy", "source": {"path": "~/.ssh"}, "target": {"base": "var", "path": "k"}, "recursive": true}`,
+		`{"type": "run", "command": {"path": "/bin/cat"}, "stdin_path": {"base": "home", "path": ".ssh/id"}, "stdout_path": {"base": "var", "path": "k"}}`,
+	} {
+		w.refused(w.job("["+step+"]"), "--approve read:home")
+	}
+	job := w.job(`[{"type": "copy", "source": {"base": "home", "path": ".ssh/id"}, "target": {"base": "var", "path": "k"}}]`)
+	job.Target.Approved = []string{"read:home"}
+	if _, err := w.apply(job); err != nil || w.read("hb/var/k") != "key" {
+		t.Error(err)
+	}
+}
+
+// Directories that packages share are not one package's to remove.
+func TestAttackSharedDirectories(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "hb/bin/othertool=x")
+	for _, step := range []string{
+		`{"type": "remove", "paths": [{"base": "homebrew_prefix", "path": "bin"}], "recursive": true}`,
+		`{"type": "remove", "paths": [{"base": "var", "path": "."}], "recursive": true}`,
+		`{"type": "move", "source": {"base": "homebrew_prefix", "path": "bin"}, "target": {"base": "var", "path": "bin"}}`,
+	} {
+		w.refused(w.job("["+step+"]"), "packages share")
+	}
+}
+
+// Names that no terminal and no receipt can show.
+func TestAttackNames(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	if err := os.WriteFile(w.at("hb/var/bad\xff"), nil, 0o644); err != nil {
+		t.Skip("this file system takes no such names:", err)
+	}
+	w.refused(w.job(`[{"type": "remove", "paths": [{"base": "var", "path": "bad*"}]}]`), "not UTF-8")
+	w.refused(w.job(`[{"type": "write", "path": {"base": "homebrew_prefix", "path": "x\nsteps: all is well"}, "content": ""}]`), `x\nsteps: all is well`)
+	w.refused(w.job(fmt.Sprintf(`[{"type": "mkdir_p", "path": {"base": "var", "path": %q}}]`, strings.Repeat("x", 300))), "step 1 (mkdir_p)")
+}
+
+// What will be copied, run and fed is part of what a plan's digest stands for.
+func TestAttackPlanDigest(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct{ name, step, file string }{
+		{"copied", `{"type": "copy", "source": {"base": "etc", "path": "f"}, "target": {"base": "var", "path": "x"}}`, "hb/etc/f"},
+		{"fed", `{"type": "run", "command": {"path": "/bin/sh"}, "stdin_path": {"base": "etc", "path": "f"}}`, "hb/etc/f"},
+		{"run", `{"type": "run", "command": {"base": "bin", "path": "f"}}`, "hb/Cellar/demo/1.0/bin/f"},
+	} {
+		if tc.name != "copied" {
+			needJail(t)
+		}
+		w := newWorld(t, tc.file+"=#!/bin/sh\nexit 0\n")
+		if err := os.Chmod(w.at(tc.file), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		job := w.job("[" + tc.step + "]")
+		plan, err := interp.MakePlan(context.Background(), job, interp.Machine{})
+		if err != nil || len(plan.Refused) > 0 {
+			t.Fatal(tc.name, err, plan.Refused)
+		}
+		w.make(tc.file + "=#!/bin/sh\nexit 1\n")
+		_, err = interp.Apply(context.Background(), job, interp.Machine{}, interp.ApplyOptions{Store: w.store, Expect: plan.Digest()})
+		if !errors.Is(err, interp.ErrPlanMoved) {
+			t.Errorf("%s: got %v, want ErrPlanMoved", tc.name, err)
+		}
+	}
+}
+
+// A path that leads out is told from a step that failed.
+func TestAttackOutsideIsARefusal(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "hb/var/l -> {W}/outside")
+	_, err := w.apply(w.job(`[{"type": "touch", "path": {"base": "var", "path": "l/x"}}]`))
+	if !errors.Is(err, view.ErrOutside) {
+		t.Errorf("got %v", err)
+	}
+}
