@@ -48,6 +48,8 @@ type environment struct {
 	tokens       map[string]string
 	grants       []changeset.Grant
 	protected    []string // physical
+	home         string   // physical; "" if there is none
+	belowHome    []string // the other directories, physical, that are in it
 	runReads     []string
 	runWrites    []string
 	placeholders *strings.Replacer
@@ -107,6 +109,14 @@ func newEnvironment(t Target) (*environment, error) {
 	}
 	for _, dir := range t.Protected {
 		e.protected = append(e.protected, fsroot.Physical(dir))
+	}
+	if dir, ok := t.Dirs["home"]; ok {
+		e.home = fsroot.Physical(dir)
+		for name, dir := range t.Dirs {
+			if dir = fsroot.Physical(dir); name != "home" && within(dir, e.home) {
+				e.belowHome = append(e.belowHome, dir)
+			}
+		}
 	}
 	e.runReads = e.fillAll(layout.Run.Reads, vars)
 	e.runWrites = e.fillAll(layout.Run.Writes, vars)

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"steps.example/interp/changeset"
-	"steps.example/interp/internal/fsroot"
 )
 
 // NeedError says that a step asks for a capability that was not approved, or
@@ -41,15 +40,12 @@ func (m *machine) mayRead(path string) error {
 	if err != nil {
 		return err
 	}
-	home := fsroot.Physical(m.Dirs["home"])
-	if m.Dirs["home"] == "" || !within(real, home) {
+	if m.home == "" || !within(real, m.home) {
 		return nil
 	}
-	for name, dir := range m.Dirs {
-		// A prefix that is itself below the home directory is the package's.
-		if dir = fsroot.Physical(dir); name != "home" && within(dir, home) && within(real, dir) {
-			return nil
-		}
+	// A prefix that is itself below the home directory is the package's.
+	if slices.ContainsFunc(m.belowHome, func(dir string) bool { return within(real, dir) }) {
+		return nil
 	}
 	if slices.Contains(m.Approved, "write:home") {
 		return nil

@@ -14,7 +14,7 @@ import (
 // over all steps of a job: a short document may ask for a tree that doubles with
 // every step.
 const (
-	maxEntries = 500_000
+	maxEntries = 300_000
 	maxBytes   = 1 << 30
 )
 
