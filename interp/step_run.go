@@ -223,7 +223,7 @@ func (m *machine) executable(file string) (bool, error) {
 }
 
 // workingDir is where a command starts: where the step says, else in the
-// package's own directory, else in the first root that is there.
+// package's own directory, else in the first that a command may look at.
 func (m *machine) workingDir(chdir *steps.Path) (string, error) {
 	if chdir != nil {
 		dir, err := m.path(*chdir)
@@ -239,8 +239,8 @@ func (m *machine) workingDir(chdir *steps.Path) (string, error) {
 		}
 		return m.view.Real(dir)
 	}
-	candidates := []string{m.bases["prefix"], m.bases["staged_path"]}
-	for _, dir := range append(candidates, m.roots()...) {
+	candidates := slices.Concat([]string{m.bases["prefix"], m.bases["staged_path"]}, m.runReads, m.runWrites)
+	for _, dir := range candidates {
 		if dir == "" {
 			continue
 		}
