@@ -104,7 +104,7 @@ func newEnvironment(t Target) (*environment, error) {
 	}
 	for _, g := range layout.Grants {
 		if dir, ok := e.fill(g.Dir, vars); ok {
-			e.grants = append(e.grants, changeset.Grant{Dir: filepath.Clean(dir), Access: changeset.Access(g.Access), Approval: g.Approval})
+			e.grants = append(e.grants, changeset.Grant{Dir: e.belowRoot(dir), Access: changeset.Access(g.Access), Approval: g.Approval})
 		}
 	}
 	for _, dir := range t.Protected {
@@ -154,13 +154,30 @@ func (e *environment) fill(template string, vars map[string]string) (string, boo
 	return fill(template, 0), complete
 }
 
+// belowRoot spells a directory of the layout by its root's physical path. What
+// is below the root stays as the layout says: a link there, which a package may
+// have made, must not carry the layout's word to where it leads.
+func (e *environment) belowRoot(dir string) string {
+	dir = filepath.Clean(dir)
+	root := ""
+	for _, r := range e.Dirs {
+		if within(dir, r) && len(r) > len(root) {
+			root = r
+		}
+	}
+	if root == "" {
+		return dir
+	}
+	return filepath.Join(fsroot.Physical(root), dir[len(root):])
+}
+
 // fillAll fills directories, leaving out those that are not there for this
 // target.
 func (e *environment) fillAll(templates []string, vars map[string]string) []string {
 	var out []string
 	for _, t := range templates {
 		if dir, ok := e.fill(t, vars); ok {
-			out = append(out, filepath.Clean(dir))
+			out = append(out, e.belowRoot(dir))
 		}
 	}
 	return out

@@ -163,13 +163,9 @@ func newView(env *environment, set *fsroot.Set, host Host) (*view.View, error) {
 
 // rules are what the layout and the user's approvals make of a changeset.
 func (e *environment) rules(set *fsroot.Set) changeset.Rules {
-	rules := changeset.Rules{Approved: e.Approved, Protected: e.protected, MaxChanges: maxChanges}
+	rules := changeset.Rules{Grants: e.grants, Approved: e.Approved, Protected: e.protected, MaxChanges: maxChanges}
 	for _, r := range set.Roots() {
 		rules.Roots = append(rules.Roots, r.Path, r.Spelled)
-	}
-	for _, g := range e.grants {
-		g.Dir = fsroot.Physical(g.Dir)
-		rules.Grants = append(rules.Grants, g)
 	}
 	return rules
 }

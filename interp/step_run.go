@@ -145,23 +145,47 @@ func (m *machine) prepareRun(s *steps.Run, r *Run) (err error) {
 			return err
 		}
 	}
-	writes := slices.Clone(m.runWrites)
-	for _, p := range s.WritablePaths {
-		dir, err := m.path(p)
-		if err != nil {
-			return err
+	// The layout's own directories as they are; not where a link in their place
+	// would lead.
+	for _, dir := range m.outermost(slices.Clone(m.runWrites)) {
+		if slices.Contains(m.runWrites, dir) {
+			r.Writes = append(r.Writes, dir)
 		}
-		if _, err = m.view.Real(dir); err != nil {
+	}
+	for _, p := range s.WritablePaths {
+		dir, err := m.writable(p)
+		if err != nil {
 			return fmt.Errorf("writable_paths: %w", err)
 		}
-		writes = append(writes, dir)
+		r.Writes = append(r.Writes, dir)
 	}
-	r.Writes = m.outermost(writes)
+	r.Writes = m.outermost(r.Writes)
 	if err := m.unprotected(r.Writes); err != nil {
 		return err
 	}
 	r.Reads = m.outermost(slices.Clone(m.runReads))
 	return nil
+}
+
+// writable is the physical path of something that a step declares its command
+// to write to: it must be the package's to change.
+func (m *machine) writable(p steps.Path) (string, error) {
+	dir, err := m.path(p)
+	if err != nil {
+		return "", err
+	}
+	real, err := m.view.Real(dir)
+	if err != nil {
+		return "", err
+	}
+	ok, approval := changeset.Rules{Grants: m.grants, Approved: m.Approved, Protected: m.protected}.Allowed(real)
+	switch {
+	case ok:
+		return real, nil
+	case approval != "":
+		return "", m.need(approval, "letting a command write to "+changeset.Printable(real))
+	}
+	return "", fmt.Errorf("%s is not the package's to change", changeset.Printable(real))
 }
 
 // unprotected insists that no command may write to, or above, a directory that

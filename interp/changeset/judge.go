@@ -102,7 +102,20 @@ func Judge(cs *Changeset, r Rules) []Violation {
 	if r.MaxBytes > 0 && bytes > r.MaxBytes {
 		j.add(&cs.Changes[0], "limit", fmt.Sprintf("%d bytes are written, at most %d may", bytes, r.MaxBytes), "")
 	}
+	slices.SortStableFunc(j.found, func(a, b Violation) int { return strings.Compare(a.Path, b.Path) })
 	return j.found
+}
+
+// Allowed tells what a package may do at the physical path: nothing, or with
+// approval, or freely.
+func (r Rules) Allowed(path string) (ok bool, approval string) {
+	j := judge{Rules: r, cs: &Changeset{}, innermost: map[string]bool{}}
+	j.grant(&Change{Path: path})
+	j.protected(&Change{Path: path})
+	if len(j.found) == 0 {
+		return true, ""
+	}
+	return false, j.found[0].Approval
 }
 
 type judge struct {
@@ -169,8 +182,12 @@ func (j *judge) protected(c *Change) {
 			return
 		}
 	}
-	if c.leaves() && c.Before.Kind == Dir && j.innermost[c.Path] {
+	switch {
+	case !j.innermost[c.Path]:
+	case c.leaves() && c.Before.Kind == Dir:
 		j.add(c, "shared", "a directory that packages share may not be removed, moved or replaced", "")
+	case c.After != nil && c.After.Kind != Dir:
+		j.add(c, "shared", "in the place of a directory that packages share only a directory may be", "")
 	}
 }
 

@@ -65,9 +65,9 @@ func TestJudgeGrants(t *testing.T) {
 		{"the root directory", "/", nil, []string{"grant /"}},
 	} {
 		for _, c := range []Change{
-			{Path: tc.path, After: fileState(0o644), Content: bytesOf("new")},
+			{Path: tc.path, After: dirState(0o755)},
 			{Path: tc.path, Before: fileState(0o644)},
-			{Path: tc.path, Before: fileState(0o644), After: fileState(0o600)},
+			{Path: tc.path, Before: dirState(0o755), After: dirState(0o700)},
 		} {
 			t.Run(tc.name+"/"+string(c.Verb()), func(t *testing.T) {
 				t.Parallel()
@@ -195,7 +195,9 @@ func TestJudgeLinks(t *testing.T) {
 		{"absolute, a name that begins alike", create("/r/a", "/rest"), true},
 		{"absolute, the root directory", create("/r/a", "/"), true},
 		{"absolute, out by dots", create("/r/a", "/r/../etc"), true},
-		{"absolute, out and in again", create("/r/a", "/x/../r/b"), false},
+		{"absolute, dots after a name that stay inside", create("/r/a", "/r/b/../c"), true},
+		{"relative, dots after a name that stay inside", create("/r/d/a", "b/../c"), true},
+		{"relative, a single dot first", create("/r/d/a", "./../b"), false},
 		{"relative, inside", create("/r/d/a", "../b"), false},
 		{"relative, up to the root", create("/r/d/a", ".."), false},
 		{"relative, outside", create("/r/d/a", "../../etc"), true},
@@ -234,6 +236,100 @@ func TestJudgeLinks(t *testing.T) {
 				t.Errorf("approved, and still %q", short(found))
 			}
 		})
+	}
+}
+
+func TestJudgeProtected(t *testing.T) {
+	t.Parallel()
+	rules := all(SetIDCapability, LinkOutCapability)
+	rules.Grants = append(rules.Grants, Grant{Dir: "/r/state/open", Access: Write})
+	rules.Protected = []string{"/r/state", "/r/deep/er/state"}
+	moved := func(from, to string) []Change {
+		return []Change{{Path: from, Before: dirState(0o755)}, {Path: to, From: from, After: dirState(0o755)}}
+	}
+	for _, tc := range []struct {
+		name    string
+		changes []Change
+		refused bool
+	}{
+		{"create in it", []Change{{Path: "/r/state/x", After: dirState(0o755)}}, true},
+		{"create in it, where a grant lies", []Change{{Path: "/r/state/open/x", After: dirState(0o755)}}, true},
+		{"its own mode", []Change{{Path: "/r/state", Before: dirState(0o700), After: dirState(0o755)}}, true},
+		{"delete it", []Change{{Path: "/r/state", Before: dirState(0o700)}}, true},
+		{"a name that begins alike", []Change{{Path: "/r/states", After: dirState(0o755)}}, false},
+		{"delete what it is in", []Change{{Path: "/r/deep", Before: dirState(0o700)}}, true},
+		{"move what it is in", moved("/r/deep/er", "/r/x"), true},
+		{"something moved onto what it is in", []Change{{Path: "/r/deep/er", Before: dirState(0o755), From: "/r/x", After: dirState(0o755)}}, true},
+		{"replace what it is in", []Change{{Path: "/r/deep", Before: dirState(0o755), After: linkState("/r/x")}}, true},
+		{"the mode of what it is in", []Change{{Path: "/r/deep", Before: dirState(0o755), After: dirState(0o700)}}, false},
+		{"its neighbour", []Change{{Path: "/r/deep/er/other", Before: dirState(0o755)}}, false},
+	} {
+		found := short(Judge(&Changeset{Changes: tc.changes}, rules))
+		if refused := len(found) > 0; refused != tc.refused {
+			t.Errorf("%s: found %q, refused should be %t", tc.name, found, tc.refused)
+		}
+		for _, v := range found {
+			if !strings.HasPrefix(v, "protected ") || strings.Contains(v, "--approve") {
+				t.Errorf("%s: found %q", tc.name, v)
+			}
+		}
+	}
+}
+
+func TestJudgeSharedDirectories(t *testing.T) {
+	t.Parallel()
+	rules := all()
+	rules.Grants = append(rules.Grants, Grant{Dir: "/r/etc", Access: Write})
+	for _, tc := range []struct {
+		name    string
+		changes []Change
+		refused bool
+	}{
+		{"make it", []Change{{Path: "/r/etc", After: dirState(0o755)}}, false},
+		{"fill it", []Change{{Path: "/r/etc/a", After: dirState(0o755)}}, false},
+		{"empty it", []Change{{Path: "/r/etc/a", Before: dirState(0o755)}}, false},
+		{"its mode", []Change{{Path: "/r/etc", Before: dirState(0o755), After: dirState(0o700)}}, false},
+		{"remove it", []Change{{Path: "/r/etc", Before: dirState(0o755)}}, true},
+		{"move it away", []Change{{Path: "/r/etc", Before: dirState(0o755)}, {Path: "/r/x", From: "/r/etc", After: dirState(0o755)}}, true},
+		{"a link in its place", []Change{{Path: "/r/etc", Before: dirState(0o755), After: linkState("/r/x")}}, true},
+		{"another directory in its place", []Change{{Path: "/r/etc", Before: dirState(0o755), From: "/r/x", After: dirState(0o755)}}, true},
+		{"a link that is there goes", []Change{{Path: "/r/etc", Before: linkState("/r/x")}}, false},
+	} {
+		found := short(Judge(&Changeset{Changes: tc.changes}, rules))
+		if refused := len(found) > 0; refused != tc.refused {
+			t.Errorf("%s: found %q, refused should be %t", tc.name, found, tc.refused)
+		}
+		for _, v := range found {
+			if v != "shared /r/etc" {
+				t.Errorf("%s: found %q", tc.name, v)
+			}
+		}
+	}
+}
+
+func TestJudgeNames(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		name    string
+		c       Change
+		refused bool
+	}{
+		{"a path", Change{Path: "/r/\xff", After: dirState(0o755)}, true},
+		{"a path that goes", Change{Path: "/r/\xff", Before: dirState(0o755)}, true},
+		{"a link's text", Change{Path: "/r/a", After: linkState("\xff")}, true},
+		{"the text of a link that goes", Change{Path: "/r/a", Before: linkState("\xff")}, true},
+		{"letters of any kind", Change{Path: "/r/é漢", After: linkState("漢")}, false},
+		{"a newline", Change{Path: "/r/a\nb", After: dirState(0o755)}, false},
+	} {
+		found := short(Judge(&Changeset{Changes: []Change{tc.c}}, all()))
+		if refused := len(found) > 0; refused != tc.refused {
+			t.Errorf("%s: found %q, refused should be %t", tc.name, found, tc.refused)
+		}
+		for _, v := range found {
+			if !strings.HasPrefix(v, "name ") {
+				t.Errorf("%s: found %q", tc.name, v)
+			}
+		}
 	}
 }
 

@@ -111,10 +111,12 @@ func (r Renderer) diff(out *strings.Builder, c *Change) {
 		return
 	}
 	text := udiff.Unified("before", "after", string(before), string(c.Content.Bytes))
+	// The first two lines name the two sides.
+	for n := 0; n < 2; n++ {
+		_, text, _ = strings.Cut(text, "\n")
+	}
 	for line := range strings.Lines(text) {
-		if !strings.HasPrefix(line, "---") && !strings.HasPrefix(line, "+++") {
-			fmt.Fprintf(out, "         %s\n", Printable(strings.TrimSuffix(line, "\n")))
-		}
+		fmt.Fprintf(out, "         %s\n", Printable(strings.TrimSuffix(line, "\n")))
 	}
 }
 

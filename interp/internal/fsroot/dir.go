@@ -117,11 +117,12 @@ func (d *Dir) ReadFile(name string, max int64) ([]byte, changeset.Stamp, error) 
 	if stamp.Size > max {
 		return nil, stamp, d.fail("read", name, errTooLarge)
 	}
-	data, err := io.ReadAll(io.LimitReader(f, max+1))
+	data, err := io.ReadAll(io.LimitReader(f, max))
 	if err != nil {
 		return nil, stamp, d.fail("read", name, err)
 	}
-	if int64(len(data)) > max {
+	// It may have grown since it was stamped.
+	if n, _ := f.Read(make([]byte, 1)); n > 0 {
 		return nil, stamp, d.fail("read", name, errTooLarge)
 	}
 	return data, stamp, nil

@@ -37,24 +37,29 @@ type Set struct {
 }
 
 // New opens the roots. The caller chose them, so links on the way to a root are
-// followed, once, here. A root that is not there, or is below another one, is
-// left out; a root that is no directory is an error.
-func New(paths []string) (*Set, error) {
+// followed, once, here. A root that is not there is left out; one that is no
+// directory, or is the whole file system, is an error.
+func New(paths []string) (_ *Set, err error) {
 	s := &Set{cache: map[string]*list.Element{}, lru: list.New()}
+	defer func() {
+		if err != nil {
+			s.Close()
+		}
+	}()
 	for _, p := range paths {
 		if !filepath.IsAbs(p) {
 			return nil, fmt.Errorf("root %q: must be an absolute path", p)
 		}
 		spelled := filepath.Clean(p)
-		if spelled == "/" {
-			return nil, fmt.Errorf("root %q: the whole file system cannot be a root", p)
-		}
 		real, err := filepath.EvalSymlinks(spelled)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
 		if err != nil {
 			return nil, fmt.Errorf("root %s: %w", p, err)
+		}
+		if real == "/" {
+			return nil, fmt.Errorf("root %q: the whole file system cannot be a root", p)
 		}
 		fd, err := openRoot(real)
 		if err != nil {

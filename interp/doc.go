@@ -1,0 +1,15 @@
+// Package interp interprets a document's steps: against an in-memory view of the
+// real tree into a changeset, which is judged and then, and only then, made real.
+// It is for the command and for package managers that link it.
+//
+//	plan, err := interp.MakePlan(ctx, job, interp.Machine{})   // changes nothing
+//	done, err := interp.Apply(ctx, job, interp.Machine{}, interp.ApplyOptions{Store: store})
+//
+// Typed steps touch nothing but the view. What must execute goes to the [Host],
+// which jails it; what it changed is captured and joins the others.
+//
+// The package does not decide whom to trust: a [Job] holds a document that was
+// verified, or that somebody took responsibility for. It does not protect against
+// what an approved capability allows, nor against changes of the tree by others
+// with the user's rights beyond noticing them.
+package interp
