@@ -44,6 +44,7 @@ func newApply(t *terminal) *cobra.Command {
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
+			fewerCollections()
 			ctx := cmd.Context()
 			if planPath != "" {
 				if err := onlyWithPlan(cmd.Flags()); err != nil {

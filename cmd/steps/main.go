@@ -10,7 +10,6 @@ import (
 	"errors"
 	"os"
 	"os/signal"
-	"runtime/debug"
 	"syscall"
 
 	"steps.example/interp/commit"
@@ -24,9 +23,6 @@ func main() {
 		jail.Main()
 		return
 	}
-	// A short life and little garbage: collecting it early costs more time than
-	// the memory is worth.
-	debug.SetGCPercent(400)
 	os.Exit(run(os.Args[1:], stdio()))
 }
 
