@@ -1,6 +1,8 @@
 package main
 
 import (
+	"fmt"
+
 	"github.com/spf13/cobra"
 
 	"steps.example/interp/commit"
@@ -39,11 +41,13 @@ func newRecover(t *terminal) *cobra.Command {
 			done, err := store.Recover(commit.RecoverOptions{Keep: keep})
 			for _, r := range done {
 				if t.json {
-					if err := t.object("recovered", r); err != nil {
+					if err := t.object("recovered", map[string]any{
+						"id": r.ID, "committed": r.Committed, "kept": r.Kept, "conflicts": r.Conflicts,
+					}); err != nil {
 						return err
 					}
 				}
-				t.say("%s", r)
+				t.say("%s", describeRecovered(r))
 			}
 			if err == nil && len(done) == 0 {
 				t.say("nothing was interrupted")
@@ -54,4 +58,14 @@ func newRecover(t *terminal) *cobra.Command {
 	where.add(cmd.Flags())
 	cmd.Flags().BoolVar(&keep, "keep", false, "where both have something, keep the tree and put aside what steps holds")
 	return cmd
+}
+
+func describeRecovered(r commit.Recovered) string {
+	switch {
+	case r.Kept != "":
+		return fmt.Sprintf("%s: given up; the tree stays as it is, what steps held is in %s", r.ID, r.Kept)
+	case r.Committed:
+		return r.ID + ": completed; the tree is as after the apply"
+	}
+	return r.ID + ": taken back; the tree is as before the apply"
 }

@@ -65,7 +65,7 @@ func runStatus(t *terminal, where storeFlags) error {
 			}
 		}
 		for _, p := range pending {
-			if err := t.object("pending", p); err != nil {
+			if err := t.object("pending", map[string]any{"id": p.ID, "committed": p.Committed, "damaged": p.Damaged}); err != nil {
 				return err
 			}
 		}
