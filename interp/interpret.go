@@ -19,6 +19,15 @@ func (j Job) blocks() iter.Seq[steps.Block] {
 	}
 }
 
+// unlinks reports whether a phase is interpreted as its removal.
+func (j Job) unlinks(p steps.Phase) bool {
+	switch p {
+	case steps.PhasePreRemove, steps.PhasePostRemove, steps.PhaseUninstallPreflight, steps.PhaseUninstallPostflight:
+		return false
+	}
+	return j.Removal
+}
+
 // interpret does the job's steps in order. After a failed step it asks tolerate
 // whether to go on.
 func (m *machine) interpret(job Job, tolerate func(*StepError) bool) error {
@@ -31,7 +40,7 @@ func (m *machine) interpret(job Job, tolerate func(*StepError) bool) error {
 			}
 			m.step++
 			m.view.SetStep(m.step)
-			outcome, err := m.one(s, job.Removal)
+			outcome, err := m.one(s, job.unlinks(block.Phase))
 			m.outcomes = append(m.outcomes, Outcome{Step: m.step, Phase: block.Phase, Type: s.Type(), Result: outcome})
 			if err == nil {
 				continue
@@ -55,10 +64,10 @@ type Outcome struct {
 	Result string `json:"result"`
 }
 
-func (m *machine) one(s steps.Step, removal bool) (string, error) {
+func (m *machine) one(s steps.Step, unlinks bool) (string, error) {
 	holds := true
 	var err error
-	if removal {
+	if unlinks {
 		link, ok := s.(*steps.Symlink)
 		if holds = ok && link.Uninstall; holds {
 			err = m.unlink(link)

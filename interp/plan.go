@@ -22,8 +22,10 @@ type Job struct {
 	Document *steps.Document
 	// Phases are interpreted in this order.
 	Phases []steps.Phase
-	// Removal interprets the phases as their removal: the links that symlink
-	// steps marked for it go away, and nothing else happens.
+	// Removal says that the package is being removed. Phases of an installation
+	// are then interpreted as their removal: the links that symlink steps marked
+	// for it go away, and nothing else happens. Phases of a removal are done as
+	// they are.
 	Removal bool
 	Target  Target
 }
@@ -233,14 +235,14 @@ func (p *Plan) runs() bool {
 // unsupported lists the steps that no interpreter of this version can do, those
 // for another system left out.
 func (m *machine) unsupported(job Job) []Refusal {
-	if job.Removal {
-		return nil
-	}
 	var out []Refusal
 	n := 0
 	for block := range job.blocks() {
 		for i, s := range block.Steps {
 			n++
+			if job.unlinks(block.Phase) {
+				continue
+			}
 			reason, not := steps.Unsupported(s.Type())
 			if !not || !m.meantForHere(s) {
 				continue

@@ -100,7 +100,7 @@ func (f *targetFlags) add(flags *pflag.FlagSet) {
 	flags.StringVar(&f.goos, "os", hostOS(), "the system that guards ask for, `linux|macos`")
 	flags.StringSliceVar(&f.approve, "approve", nil, "allow a `CAPABILITY` that the document asks for; repeatable")
 	flags.StringSliceVar(&f.phases, "phase", nil, "do this `PHASE` only, such as post_install_steps; repeatable")
-	flags.BoolVar(&f.removal, "removal", false, "the package is being removed: do the removal phases")
+	flags.BoolVar(&f.removal, "removal", false, "the package is being removed: do the phases of a removal, and take away the links that the installation marked for it")
 }
 
 func hostOS() string {
@@ -110,15 +110,19 @@ func hostOS() string {
 	return runtime.GOOS
 }
 
-// The phases of an installation and of a removal, in their order.
+// The phases of an installation and of a removal, in their order. A removal
+// begins each half with the links that the installation's half made.
 var (
-	installPhases = []steps.Phase{"pre_install_steps", "preflight_steps", "post_install_steps", "postflight_steps"}
-	removalPhases = []steps.Phase{"pre_remove_steps", "uninstall_preflight_steps", "post_remove_steps", "uninstall_postflight_steps"}
+	installPhases = []steps.Phase{steps.PhasePreInstall, steps.PhasePreflight, steps.PhasePostInstall, steps.PhasePostflight}
+	removalPhases = []steps.Phase{
+		steps.PhasePreInstall, steps.PhasePreflight, steps.PhasePreRemove, steps.PhaseUninstallPreflight,
+		steps.PhasePostInstall, steps.PhasePostflight, steps.PhasePostRemove, steps.PhaseUninstallPostflight,
+	}
 )
 
 // job is what to interpret of doc, and where.
 func (f *targetFlags) job(doc *steps.Document) (interp.Job, error) {
-	job := interp.Job{Document: doc}
+	job := interp.Job{Document: doc, Removal: f.removal}
 	phases, err := f.selected(doc)
 	if err != nil {
 		return job, err
@@ -155,10 +159,9 @@ func (f *targetFlags) job(doc *steps.Document) (interp.Job, error) {
 }
 
 func (f *targetFlags) selected(doc *steps.Document) ([]steps.Phase, error) {
-	known := slices.Concat(installPhases, removalPhases)
 	var out []steps.Phase
 	for _, name := range f.phases {
-		if !slices.Contains(known, steps.Phase(name)) {
+		if !slices.Contains(steps.Phases, steps.Phase(name)) {
 			return nil, usagef("--phase %s: no such phase", name)
 		}
 		out = append(out, steps.Phase(name))
