@@ -13,18 +13,7 @@ import (
 )
 
 func (m *machine) copy(s *steps.Copy) error {
-	source, err := m.oneSource(s.Source, s.SourceGlob)
-	if err != nil {
-		return err
-	}
-	target, err := m.path(s.Target)
-	if err != nil {
-		return err
-	}
-	if err := m.makeParents(target); err != nil {
-		return err
-	}
-	dest, err := m.destination(source, target)
+	source, _, dest, err := m.endpoints(s.Source, s.SourceGlob, s.Target)
 	if err != nil {
 		return err
 	}

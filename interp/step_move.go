@@ -11,7 +11,7 @@ import (
 	"steps.example/steps"
 )
 
-// sources gives what a source names: with glob exactly one match, or an error.
+// oneSource gives what a source names: with glob exactly one match, or an error.
 func (m *machine) oneSource(p steps.Path, glob bool) (string, error) {
 	if !glob {
 		return m.path(p)
@@ -47,19 +47,24 @@ func (m *machine) existing(p steps.Path) ([]string, error) {
 	return out, nil
 }
 
-func (m *machine) move(s *steps.Move) error {
-	source, err := m.oneSource(s.Source, s.SourceGlob)
-	if err != nil {
-		return err
+// endpoints gives what a copy or move starts from, the target that it names,
+// whose parents are made, and where it will end up there.
+func (m *machine) endpoints(from steps.Path, glob bool, to steps.Path) (source, target, dest string, err error) {
+	if source, err = m.oneSource(from, glob); err != nil {
+		return "", "", "", err
 	}
-	target, err := m.path(s.Target)
-	if err != nil {
-		return err
+	if target, err = m.path(to); err != nil {
+		return "", "", "", err
 	}
 	if err := m.makeParents(target); err != nil {
-		return err
+		return "", "", "", err
 	}
-	dest, err := m.destination(source, target)
+	dest, err = m.destination(source, target)
+	return source, target, dest, err
+}
+
+func (m *machine) move(s *steps.Move) error {
+	source, target, dest, err := m.endpoints(s.Source, s.SourceGlob, s.Target)
 	if err != nil {
 		return err
 	}

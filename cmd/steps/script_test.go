@@ -101,32 +101,9 @@ func signed(ts *testscript.TestScript, neg bool, args []string) {
 
 // tree writes a listing with modes, link texts and contents: tree DIR FILE.
 func tree(ts *testscript.TestScript, neg bool, args []string) {
-	var b strings.Builder
-	root := ts.MkAbs(args[0])
-	ts.Check(filepath.WalkDir(root, func(p string, d os.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		info, err := d.Info()
-		if err != nil {
-			return err
-		}
-		b.WriteString(strings.TrimPrefix(p, root) + " " + info.Mode().String())
-		switch {
-		case d.Type()&os.ModeSymlink != 0:
-			target, _ := os.Readlink(p)
-			b.WriteString(" -> " + target)
-		case d.Type().IsRegular():
-			data, err := os.ReadFile(p)
-			if err != nil {
-				return err
-			}
-			b.WriteString(" " + string(data))
-		}
-		b.WriteString("\n")
-		return nil
-	}))
-	ts.Check(os.WriteFile(ts.MkAbs(args[1]), []byte(b.String()), 0o644))
+	list, err := listTree(ts.MkAbs(args[0]))
+	ts.Check(err)
+	ts.Check(os.WriteFile(ts.MkAbs(args[1]), []byte(list), 0o644))
 }
 
 // content checks a file's whole text: content FILE TEXT.
