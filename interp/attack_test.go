@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"steps.example/interp"
 	"steps.example/interp/view"
 )
@@ -166,6 +168,81 @@ func TestAttackOutsideIsARefusal(t *testing.T) {
 	w := newWorld(t, "hb/var/l -> {W}/outside")
 	_, err := w.apply(w.job(`[{"type": "touch", "path": {"base": "var", "path": "l/x"}}]`))
 	if !errors.Is(err, view.ErrOutside) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// A command hid what it made behind the name of a transaction's directory.
+func TestAttackHiddenDirectory(t *testing.T) {
+	t.Parallel()
+	needJail(t)
+	w := newWorld(t)
+	mk := func(name string) string {
+		return `[{"type": "run", "command": {"path": "/bin/sh"}, "args": ["-c", "mkdir {{var}}/` + name + `; echo x >{{var}}/` + name + `/f"]}`
+	}
+	w.refused(w.job(mk(".steps-evil")+"]"), "reserved")
+	w.refused(w.job(mk(".steps-20260101T000000.000000000Z")+"]"), "reserved")
+	w.refused(w.job(mk(".steps-evil")+`, {"type": "run", "command": {"path": "/bin/false"}}]`), "reserved")
+	w.refused(w.job(`[{"type": "mkdir_p", "path": {"base": "var", "path": ".steps-mine/x"}}]`), "reserved")
+}
+
+// A hard link carried a change out of the directories that are granted.
+func TestAttackHardLinks(t *testing.T) {
+	t.Parallel()
+	link := func(w *world) {
+		w.make("hb/Cellar/other/1/f=theirs")
+		if err := os.Link(w.at("hb/Cellar/other/1/f"), w.at("hb/var/h")); err != nil {
+			t.Skip("no hard links here:", err)
+		}
+	}
+	w := newWorld(t)
+	link(w)
+	done, err := w.apply(w.job(`[{"type": "set_permissions", "paths": [{"base": "var", "path": "h"}], "permissions": "0777"}]`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if info, err := os.Stat(w.at("hb/Cellar/other/1/f")); err != nil || info.Mode().Perm() != 0o644 {
+		t.Errorf("the other name has the mode %v, %v", info.Mode(), err)
+	}
+	if drift, err := w.store.Verify(done.Receipt); err != nil || len(drift) > 0 {
+		t.Errorf("verify: %v, %v", drift, err)
+	}
+	if err := w.store.Undo(done.Receipt.ID); err != nil {
+		t.Error(err)
+	}
+	needJail(t)
+	w = newWorld(t)
+	link(w)
+	w.refused(w.job(`[{"type": "run", "command": {"path": "/bin/sh"}, "args": ["-c", "echo more >>{{var}}/h; exit 1"]}]`), "hard link")
+}
+
+// A script that an argument names is part of what a plan stands for.
+func TestAttackPlanDigestOfScripts(t *testing.T) {
+	t.Parallel()
+	needJail(t)
+	w := newWorld(t, "hb/Cellar/demo/1.0/libexec/x.sh=exit 0\n")
+	job := w.job(`[{"type": "run", "command": {"path": "/bin/sh"}, "args": ["{{libexec}}/x.sh"]}]`)
+	plan, err := interp.MakePlan(context.Background(), job, interp.Machine{})
+	if err != nil || len(plan.Refused) > 0 {
+		t.Fatal(err, plan.Refused)
+	}
+	w.make("hb/Cellar/demo/1.0/libexec/x.sh=exit 1\n")
+	_, err = interp.Apply(context.Background(), job, interp.Machine{}, interp.ApplyOptions{Store: w.store, Expect: plan.Digest()})
+	if !errors.Is(err, interp.ErrPlanMoved) {
+		t.Errorf("got %v, want ErrPlanMoved", err)
+	}
+}
+
+// What a command removed and nobody can make again is named.
+func TestAttackLostFIFO(t *testing.T) {
+	t.Parallel()
+	needJail(t)
+	w := newWorld(t)
+	if err := unix.Mkfifo(w.at("hb/var/ff"), 0o600); err != nil {
+		t.Skip("no FIFOs here:", err)
+	}
+	_, err := w.apply(w.job(`[{"type": "run", "command": {"path": "/bin/sh"}, "args": ["-c", "rm {{var}}/ff; exit 1"]}]`))
+	if err == nil || !strings.Contains(err.Error(), "hb/var/ff") || !strings.Contains(err.Error(), "cannot be made again") {
 		t.Errorf("got %v", err)
 	}
 }

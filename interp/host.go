@@ -13,8 +13,9 @@ import (
 
 // Host is what a job may want of the machine beside its file system.
 type Host interface {
-	// CanRun says why commands cannot be run here, nil if they can.
-	CanRun() error
+	// CanRun says why r cannot be run here, nil if it can; r nil asks about
+	// commands in general.
+	CanRun(r *Run) error
 	// Run executes r in a jail. A command that fails is a *[CommandError]; any
 	// other error means that it did not run as it should have.
 	Run(ctx context.Context, r *Run) (stdout []byte, report RunReport, err error)

@@ -19,11 +19,18 @@ const runPath = "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin"
 const outputShown = 2000
 
 // CanRun implements [Host].
-func (h Machine) CanRun() error {
+func (h Machine) CanRun(r *Run) error {
 	if _, err := h.helper(); err != nil {
 		return err
 	}
-	_, err := jail.Check().Judge(jail.Policy{Reads: []string{"/usr"}, Dir: "/usr"})
+	if r == nil {
+		r = &Run{Dir: "/usr", Reads: []string{"/usr"}}
+	}
+	policy, err := h.policy(r, "")
+	if err != nil {
+		return err
+	}
+	_, err = jail.Check().Judge(policy)
 	return err
 }
 

@@ -16,7 +16,7 @@ type planner struct {
 }
 
 func (p *planner) run(m *machine, r *Run) ([]byte, error) {
-	if err := p.host.CanRun(); err != nil {
+	if err := p.host.CanRun(r); err != nil {
 		return nil, &NeedError{What: "running " + r.Command, Lack: err.Error()}
 	}
 	p.plan.Actions = append(p.plan.Actions, Action{Run: r})

@@ -31,6 +31,9 @@ type Run struct {
 	// and what is fed to it, so that a plan speaks of no others.
 	CommandID   string `json:"command_id,omitempty"`
 	InputSHA256 string `json:"stdin_sha256,omitempty"`
+	// FileIDs identify the files below the roots that arguments and variables
+	// name, such as a script.
+	FileIDs map[string]string `json:"file_ids,omitempty"`
 	// Env are the step's own variables, NAME=VALUE; the jail adds a few.
 	Env    []string `json:"env,omitempty"`
 	Dir    string   `json:"dir"`
@@ -118,6 +121,17 @@ func (m *machine) prepareRun(s *steps.Run, r *Run) (err error) {
 	for _, text := range slices.Concat(r.Args, r.Env) {
 		if strings.ContainsRune(text, 0) {
 			return errors.New("args and env may not hold a NUL byte")
+		}
+	}
+	for _, text := range slices.Concat(r.Args, slices.Collect(maps.Values(s.Env))) {
+		if !strings.HasPrefix(text, "/") {
+			continue
+		}
+		if id, err := m.view.Fingerprint(text); err == nil {
+			if r.FileIDs == nil {
+				r.FileIDs = map[string]string{}
+			}
+			r.FileIDs[text] = id
 		}
 	}
 	if r.Dir, err = m.workingDir(s.Chdir); err != nil {

@@ -22,7 +22,7 @@ EXIT STATUS
 
 func newConformance(t *terminal) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "conformance", Short: "Run the conformance suite", GroupID: "test", Args: cobra.NoArgs,
+		Use: "conformance", Short: "Run the conformance suite", GroupID: "test", Args: exactArgs(),
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(&cobra.Command{

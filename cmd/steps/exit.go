@@ -54,6 +54,8 @@ func codeOf(err error) int {
 		return exitMoved
 	case is[*interp.RefusedError](err):
 		return refusedCode(err)
+	case is[*interp.NeedError](err):
+		return exitRefused
 	}
 	return exitFailed
 }

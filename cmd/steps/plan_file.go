@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -37,6 +38,7 @@ type planFile struct {
 	OS             string            `json:"os"`
 	PackageVersion string            `json:"package_version,omitempty"`
 	Dirs           map[string]string `json:"dirs"`
+	State          string            `json:"state"`
 	Approved       []string          `json:"approved,omitempty"`
 
 	// For readers; apply does not look at them.
@@ -49,7 +51,7 @@ func encodePlanFile(s *subject, job interp.Job, p *interp.Plan) ([]byte, error) 
 		Type: "steps-plan", Version: planFileVersion, Created: time.Now().UTC().Truncate(time.Second), Digest: p.Digest(),
 		Unsigned: s.flags.unsigned, PURL: s.flags.purl, Registry: s.flags.registry, ArtifactSHA256: s.flags.artifactSum,
 		Source: s.source, Phases: job.Phases, Removal: job.Removal, OS: job.Target.OS,
-		PackageVersion: job.Target.Version, Dirs: job.Target.Dirs, Approved: job.Target.Approved,
+		PackageVersion: job.Target.Version, Dirs: job.Target.Dirs, State: job.Target.Protected[0], Approved: job.Target.Approved,
 		Changes: p.Changes, Actions: p.Actions,
 	}, "", " ")
 }
@@ -88,6 +90,9 @@ func loadPlan(ctx context.Context, t *terminal, path string, src sourceFlags, ta
 	}
 	for _, phase := range f.Phases {
 		target.phases = append(target.phases, string(phase))
+	}
+	if state, err := target.path(); err != nil || state != f.State {
+		return nil, interp.Job{}, "", errors.Join(err, usagef("%s: was made with the state in %s; say --state %s", path, f.State, f.State))
 	}
 	job, err := target.job(s.document)
 	return s, job, f.Digest, err

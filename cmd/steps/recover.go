@@ -27,7 +27,7 @@ func newRecover(t *terminal) *cobra.Command {
 	var where storeFlags
 	var keep bool
 	cmd := &cobra.Command{
-		Use: "recover", Short: "Bring an interrupted apply to an end", Long: recoverLong, GroupID: "apply", Args: cobra.NoArgs,
+		Use: "recover", Short: "Bring an interrupted apply to an end", Long: recoverLong, GroupID: "apply", Args: exactArgs(),
 		RunE: func(*cobra.Command, []string) error {
 			store, err := where.open()
 			if is[*noStoreError](err) {

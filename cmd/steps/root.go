@@ -77,7 +77,19 @@ func exactArgs(names ...string) cobra.PositionalArgs {
 		if len(args) == len(names) {
 			return nil
 		}
+		if len(names) == 0 {
+			return usagef("steps %s takes no arguments; %d given", verbOf(cmd), len(args))
+		}
 		return usagef("steps %s takes %d argument(s), %s; %d given", verbOf(cmd), len(names), strings.Join(names, " "), len(args))
+	}
+}
+
+func atMostOne(name string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) < 2 {
+			return nil
+		}
+		return usagef("steps %s takes at most one %s; %d arguments given", verbOf(cmd), name, len(args))
 	}
 }
 

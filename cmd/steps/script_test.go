@@ -48,7 +48,7 @@ func TestScripts(t *testing.T) {
 		Condition: func(cond string) (bool, error) {
 			switch cond {
 			case "jail":
-				return interp.Machine{}.CanRun() == nil, nil
+				return interp.Machine{}.CanRun(nil) == nil, nil
 			case "root":
 				return os.Geteuid() == 0, nil
 			}

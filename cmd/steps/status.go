@@ -20,7 +20,7 @@ EXIT STATUS
 func newStatus(t *terminal) *cobra.Command {
 	var where storeFlags
 	cmd := &cobra.Command{
-		Use: "status", Short: "List what was applied and what was interrupted", Long: statusLong, GroupID: "apply", Args: cobra.NoArgs,
+		Use: "status", Short: "List what was applied and what was interrupted", Long: statusLong, GroupID: "apply", Args: exactArgs(),
 		RunE: func(*cobra.Command, []string) error { return runStatus(t, where) },
 	}
 	where.add(cmd.Flags())

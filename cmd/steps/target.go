@@ -3,7 +3,9 @@ package main
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"os"
 	"os/user"
@@ -68,8 +70,11 @@ func (f *storeFlags) open() (*commit.Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, err := os.Stat(path); err != nil {
+	// A directory without receipts is no store, and is not made one by looking.
+	if _, err := os.Stat(filepath.Join(path, "receipts")); errors.Is(err, fs.ErrNotExist) {
 		return nil, &noStoreError{path}
+	} else if err != nil {
+		return nil, err
 	}
 	return commit.OpenStore(path)
 }
@@ -191,12 +196,18 @@ func (f *targetFlags) directories(layout *steps.Layout, state string) (map[strin
 			continue
 		}
 		dir, ok := given[v.Name]
+		if ok && isPrefix(v.Name) {
+			return nil, usagef("--dir %s: say it with --prefix", v.Name)
+		}
 		delete(given, v.Name)
 		if !ok {
 			dir = f.defaultDir(v.Name, state)
 		}
-		if dir == "" {
+		if dir == "" && isPrefix(v.Name) {
 			return nil, usagef("say where %s is with --prefix DIR", v.Doc)
+		}
+		if dir == "" {
+			return nil, usagef("say where %s is with --dir %s=DIR", v.Doc, v.Name)
 		}
 		abs, err := filepath.Abs(dir)
 		if err != nil {

@@ -30,7 +30,7 @@ func fullPath() (string, error) {
 	}
 	full := filepath.Join(filepath.Dir(self), fullName)
 	if _, err := os.Stat(full); err != nil {
-		return "", fmt.Errorf("%s must be installed beside %s: %w", fullName, self, err)
+		return "", fmt.Errorf("%s does signatures and schemas, and must be installed beside %s (make build does it): %w", fullName, self, err)
 	}
 	return full, nil
 }

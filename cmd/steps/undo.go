@@ -23,7 +23,7 @@ EXIT STATUS
 func newUndo(t *terminal) *cobra.Command {
 	var where storeFlags
 	cmd := &cobra.Command{
-		Use: "undo [ID]", Short: "Take back what an apply did", Long: undoLong, GroupID: "apply", Args: cobra.MaximumNArgs(1),
+		Use: "undo [ID]", Short: "Take back what an apply did", Long: undoLong, GroupID: "apply", Args: atMostOne("ID"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			store, err := where.open()
 			if err != nil {

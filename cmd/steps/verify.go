@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -22,7 +23,7 @@ EXIT STATUS
 func newVerify(t *terminal) *cobra.Command {
 	var where storeFlags
 	cmd := &cobra.Command{
-		Use: "verify [ID]", Short: "Compare the tree with what was applied", Long: verifyLong, GroupID: "apply", Args: cobra.MaximumNArgs(1),
+		Use: "verify [ID]", Short: "Compare the tree with what was applied", Long: verifyLong, GroupID: "apply", Args: atMostOne("ID"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			store, err := where.open()
 			if err != nil {
@@ -48,12 +49,20 @@ func newVerify(t *terminal) *cobra.Command {
 
 func runVerify(t *terminal, store *commit.Store, receipts []*commit.Receipt) error {
 	paths, drifted := 0, 0
-	for _, r := range receipts {
+	// The newest receipt that names a path has the last word on it.
+	seen := map[string]bool{}
+	for _, r := range slices.Backward(receipts) {
 		drift, err := store.Verify(r)
 		if err != nil {
 			return err
 		}
-		paths += len(r.Changeset.Changes)
+		drift = slices.DeleteFunc(drift, func(d commit.Drift) bool { return seen[d.Path] })
+		for _, c := range r.Changeset.Changes {
+			if !seen[c.Path] {
+				seen[c.Path] = true
+				paths++
+			}
+		}
 		drifted += len(drift)
 		for _, d := range drift {
 			if t.json {

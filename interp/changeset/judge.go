@@ -191,8 +191,16 @@ func (j *judge) protected(c *Change) {
 	}
 }
 
-// name refuses names that a receipt, which is JSON, could not tell apart.
+// Reserved begins the names of directories in which a transaction keeps what it
+// holds, where its store is on another file system.
+const Reserved = ".steps-"
+
+// name refuses names that a receipt, which is JSON, could not tell apart, and
+// those that are reserved.
 func (j *judge) name(c *Change) {
+	if strings.Contains(c.Path, "/"+Reserved) {
+		j.add(c, "name", "names that begin with "+Reserved+" are reserved for transactions", "")
+	}
 	for _, s := range []*State{c.Before, c.After} {
 		if !utf8.ValidString(c.Path) || s != nil && !utf8.ValidString(s.Target) {
 			j.add(c, "name", "the name, or the link's text, is not UTF-8", "")

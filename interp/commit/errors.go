@@ -66,6 +66,12 @@ func (e *BlockedError) Error() string {
 
 func (e *BlockedError) Is(target error) bool { return target == ErrBlocked }
 
+// LostError lists what a command removed and nothing can bring back. The
+// transaction was taken back otherwise, and nothing waits for recovery.
+type LostError struct{ Lost []Conflict }
+
+func (e *LostError) Error() string { return "not all could be taken back: " + few(e.Lost) }
+
 // DriftError lists how the tree differs from a receipt. Nothing was changed.
 type DriftError struct {
 	ID     string

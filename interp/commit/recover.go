@@ -158,9 +158,14 @@ func (w *work) finishUp() error {
 // rollBack takes back every segment, the last first, and removes the
 // transaction.
 func (w *work) rollBack() error {
+	var lost []Conflict
 	if w.snapshot != nil {
-		if _, err := w.capture(true); err != nil {
+		c, err := w.capture(true)
+		if err != nil {
 			return fmt.Errorf("find out what was changed: %w", err)
+		}
+		for _, path := range c.lost {
+			lost = append(lost, Conflict{Path: path, Reason: "the command removed it, and a socket, FIFO or device cannot be made again; all else is as before"})
 		}
 	}
 	if len(w.segments) > 0 {
@@ -168,7 +173,10 @@ func (w *work) rollBack() error {
 			return err
 		}
 	}
-	return w.discard()
+	if err := w.discard(); err != nil || len(lost) == 0 {
+		return err
+	}
+	return &LostError{Lost: lost}
 }
 
 func (w *work) takeBack() error {

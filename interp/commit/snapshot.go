@@ -59,6 +59,9 @@ func (w *work) snap(paths []string) error {
 	if err != nil {
 		return err
 	}
+	if err := w.outOfReach(snap); err != nil {
+		return err
+	}
 	if err := w.log.add(func(e enc) enc { return append(e, recSnapBegin) }); err != nil {
 		return err
 	}
@@ -68,6 +71,29 @@ func (w *work) snap(paths []string) error {
 	w.pendingSnap = snap
 	w.openSnapshot()
 	return w.markBegun(len(w.segments) + 1)
+}
+
+// outOfReach insists that the command can neither reach what was saved, nor
+// change anything that was not: by a name of a file that lies elsewhere.
+func (w *work) outOfReach(snap *snapshot) error {
+	for _, sd := range w.slotDirs[1:] {
+		for _, root := range snap.roots {
+			if sd == root || strings.HasPrefix(sd, root+"/") {
+				return fmt.Errorf("what is saved of %s would be within the command's reach, at %s; keep the state on the file system of %s, so that it is saved there", root, sd, root)
+			}
+		}
+	}
+	type inode struct{ dev, ino uint64 }
+	names := map[inode]uint64{}
+	for _, s := range snap.entries {
+		names[inode{s.id.Dev, s.id.Ino}]++
+	}
+	for _, s := range snap.entries {
+		if s.id.Kind() == changeset.File && s.id.Nlink > names[inode{s.id.Dev, s.id.Ino}] {
+			return fmt.Errorf("%s has another name, a hard link, outside of what the command may write to; it would be changed there as well", s.path)
+		}
+	}
+	return nil
 }
 
 // outermost drops paths that lie below others, and sorts the rest.
@@ -134,14 +160,32 @@ func (w *work) surveyBelow(path string, st changeset.Stamp, dev uint64, force bo
 		if err != nil {
 			return err
 		}
-		if strings.HasPrefix(name, slotDirStart) && st.Kind() == changeset.Dir {
-			continue // slots of a transaction, this one or one with a receipt
+		if strings.HasPrefix(name, slotDirStart) && w.isSlotDir(sub) {
+			continue
 		}
 		if err := w.surveyBelow(sub, st, dev, force, f); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// isSlotDir reports whether path is a slot directory of this transaction, or of
+// one with a receipt. The name alone says nothing: a command can take it too.
+func (w *work) isSlotDir(path string) bool {
+	if slices.Contains(w.slotDirs, path) {
+		return true
+	}
+	id := strings.TrimPrefix(filepath.Base(path), slotDirStart)
+	if !validID(id) {
+		return false
+	}
+	other, err := w.store.open(receiptsDir, id)
+	if err != nil {
+		return false
+	}
+	defer other.close()
+	return slices.Contains(other.slotDirs, path)
 }
 
 // loosen gives a directory's owner all rights to it.

@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"steps.example/interp/changeset"
 	"steps.example/interp/internal/fsroot"
 )
 
@@ -27,7 +28,7 @@ const (
 	slotsName    = "slots"
 	receiptName  = "receipt.json"
 	begunPrefix  = "begun."
-	slotDirStart = ".steps-"
+	slotDirStart = changeset.Reserved
 )
 
 // Store is the state directory of one prefix. It belongs to one user, mode 0700.

@@ -152,7 +152,7 @@ func (w *work) adoptPresent() ([]Drift, error) {
 		slices.Sort(names)
 		for _, name := range names {
 			sub := filepath.Join(path, name)
-			if _, ok := here[sub]; !ok && !strings.HasPrefix(name, slotDirStart) {
+			if _, ok := here[sub]; !ok && !w.isSlotDir(sub) {
 				drifts = append(drifts, Drift{Path: sub, Kind: DriftExtra})
 			}
 		}

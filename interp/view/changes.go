@@ -50,7 +50,9 @@ func (d *differ) diff(path string, b *base, n *node) error {
 		if err != nil {
 			return err
 		}
-		if same {
+		// A file with other names stays if nothing changes; its attributes are
+		// those of the other names too, and are not set through this one.
+		if same && (b.stamp.Nlink <= 1 || n.state.Mode == b.stamp.Perm() && n.state.SameOwner(b.state()) || !n.isFile()) {
 			d.modified(path, b, n)
 			return nil
 		}

@@ -423,7 +423,23 @@ func (v *View) modify(op, path string, follow bool, f func(*changeset.State)) er
 	if at.node.synthetic {
 		return fail(op, path, ErrOutside)
 	}
-	f(&at.node.state)
-	at.node.mark(v.step)
+	n := at.node
+	if n.base != nil && n.isFile() && n.base.stamp.Nlink > 1 && n.content == nil {
+		// A file with other names: those are not to change with this one, so it
+		// becomes a file of its own.
+		if err := v.mayRead(n); err != nil {
+			return fail(op, path, err)
+		}
+		if at, err = v.entry(op, at.node.path(), false); err != nil {
+			return err
+		}
+		n = &node{state: n.state, content: v.contentOf(n)}
+		if !v.opt.KeepOwner {
+			n.state.UID, n.state.GID = changeset.KeepOwner, changeset.KeepOwner
+		}
+		v.put(at, n)
+	}
+	f(&n.state)
+	n.mark(v.step)
 	return nil
 }
