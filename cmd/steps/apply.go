@@ -20,6 +20,16 @@ Everything that stands against it (signature, schema, missing approvals,
 conflicts, a jail that this machine does not have) is listed before the first
 change.
 
+APPROVALS
+  network                 a command may use the network
+  sudo, ownership         do things that need root, or change owners
+  terminate               end processes of the user
+  set-id                  make set-user-id or set-group-id files
+  link:outside            make links that lead out of the directories
+  read:home, write:home   read or change the home directory
+  write:homebrew_prefix, write:prefix_root
+                          change the prefix outside the shared directories
+
 EXAMPLES
   steps apply demo.bundle --policy trust.json --artifact demo.tar.gz \
       --purl pkg:generic/acme/demo@1.0 --prefix /opt/brew

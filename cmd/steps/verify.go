@@ -12,7 +12,7 @@ import (
 
 const verifyLong = `Compare the tree with the receipts: what is missing, or has another content,
 mode, owner or link target than apply left. Without ID all receipts are
-compared.
+compared; where several name a path, the newest counts.
 
 EXAMPLES
   steps verify --prefix /opt/brew
