@@ -96,6 +96,7 @@ func runSign(ctx context.Context, t *terminal, o signOptions, path string) error
 	if err != nil {
 		return trustErrorOf("", err)
 	}
+	warnLimits(t, doc, bundle)
 	if o.out == "" {
 		_, err := fmt.Fprintf(t.out, "%s\n", bundle)
 		return err
@@ -105,4 +106,19 @@ func runSign(ctx context.Context, t *terminal, o signOptions, path string) error
 	}
 	t.say("signed %s for %s with key %s", o.out, o.purl, key.ID())
 	return nil
+}
+
+// warnLimits says when clients will refuse the bundle unless their policy allows
+// more than the defaults.
+func warnLimits(t *terminal, doc *steps.Document, bundle []byte) {
+	limits, n := signer.DefaultLimits(), 0
+	for _, b := range doc.Blocks {
+		n += len(b.Steps)
+	}
+	if n > limits.Steps {
+		t.talk("WARNING: %d steps; clients refuse more than %d unless their trust policy sets limits.steps", n, limits.Steps)
+	}
+	if int64(len(bundle)) > limits.BundleBytes {
+		t.talk("WARNING: a bundle of %d bytes; clients refuse more than %d unless their trust policy sets limits.bundleBytes", len(bundle), limits.BundleBytes)
+	}
 }
