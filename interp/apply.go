@@ -49,7 +49,11 @@ type Applied struct {
 // as it was, unless the error matches [commit.ErrBlocked]. A job that is refused
 // changes nothing and gives a *[RefusedError].
 func Apply(ctx context.Context, job Job, host Host, opt ApplyOptions) (_ *Applied, err error) {
-	set, err := openRoots(job.Target)
+	env, err := newEnvironment(job.Target)
+	if err != nil {
+		return nil, err
+	}
+	set, err := fsroot.New(env.roots())
 	if err != nil {
 		return nil, err
 	}
@@ -66,7 +70,7 @@ func Apply(ctx context.Context, job Job, host Host, opt ApplyOptions) (_ *Applie
 			err = errors.Join(err, undo)
 		}
 	}()
-	plan, err := makePlan(ctx, job, host, set)
+	plan, err := makePlan(ctx, env, job, host, set)
 	if err != nil {
 		return nil, err
 	}
@@ -84,7 +88,7 @@ func Apply(ctx context.Context, job Job, host Host, opt ApplyOptions) (_ *Applie
 		}
 		err = tx.Apply(plan.Changes)
 	} else {
-		runs, err = execute(ctx, job, host, set, tx, done)
+		runs, err = execute(ctx, env, job, host, set, tx, done)
 	}
 	if err != nil {
 		return done, err
@@ -107,12 +111,8 @@ type runRecord struct {
 }
 
 // execute interprets the job once more, this time with its commands.
-func execute(ctx context.Context, job Job, host Host, set *fsroot.Set, tx *commit.Tx, done *Applied) ([]runRecord, error) {
-	env, err := newEnvironment(job.Target)
-	if err != nil {
-		return nil, err
-	}
-	x := &executor{host: host, set: set, tx: tx, rules: env.rules(set)}
+func execute(ctx context.Context, env *environment, job Job, host Host, set *fsroot.Set, tx *commit.Tx, done *Applied) (_ []runRecord, err error) {
+	x := &executor{host: host, set: set, tx: tx, rules: env.rules(set.Roots())}
 	m := &machine{environment: env, ctx: ctx, effects: x}
 	if m.view, err = newView(env, set, host); err != nil {
 		return nil, err

@@ -216,20 +216,25 @@ func TestAttackHardLinks(t *testing.T) {
 	w.refused(w.job(`[{"type": "run", "command": {"path": "/bin/sh"}, "args": ["-c", "echo more >>{{var}}/h; exit 1"]}]`), "hard link")
 }
 
-// A script that an argument names is part of what a plan stands for.
+// A script that an argument or a variable names is part of what a plan stands for.
 func TestAttackPlanDigestOfScripts(t *testing.T) {
 	t.Parallel()
 	needJail(t)
-	w := newWorld(t, "hb/Cellar/demo/1.0/libexec/x.sh=exit 0\n")
-	job := w.job(`[{"type": "run", "command": {"path": "/bin/sh"}, "args": ["{{libexec}}/x.sh"]}]`)
-	plan, err := interp.MakePlan(context.Background(), job, interp.Machine{})
-	if err != nil || len(plan.Refused) > 0 {
-		t.Fatal(err, plan.Refused)
-	}
-	w.make("hb/Cellar/demo/1.0/libexec/x.sh=exit 1\n")
-	_, err = interp.Apply(context.Background(), job, interp.Machine{}, interp.ApplyOptions{Store: w.store, Expect: plan.Digest()})
-	if !errors.Is(err, interp.ErrPlanMoved) {
-		t.Errorf("got %v, want ErrPlanMoved", err)
+	for _, step := range []string{
+		`{"type": "run", "command": {"path": "/bin/sh"}, "args": ["{{libexec}}/x.sh"]}`,
+		`{"type": "run", "command": {"path": "/bin/sh"}, "args": ["-c", ". $X"], "env": {"X": "{{libexec}}/x.sh"}}`,
+	} {
+		w := newWorld(t, "hb/Cellar/demo/1.0/libexec/x.sh=exit 0\n")
+		job := w.job("[" + step + "]")
+		plan, err := interp.MakePlan(context.Background(), job, interp.Machine{})
+		if err != nil || len(plan.Refused) > 0 {
+			t.Fatal(err, plan.Refused)
+		}
+		w.make("hb/Cellar/demo/1.0/libexec/x.sh=exit 1\n")
+		_, err = interp.Apply(context.Background(), job, interp.Machine{}, interp.ApplyOptions{Store: w.store, Expect: plan.Digest()})
+		if !errors.Is(err, interp.ErrPlanMoved) {
+			t.Errorf("%s: got %v, want ErrPlanMoved", step, err)
+		}
 	}
 }
 

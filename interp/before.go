@@ -2,6 +2,7 @@ package interp
 
 import (
 	"steps.example/interp/changeset"
+	"steps.example/interp/internal/fsroot"
 )
 
 // maxBefore bounds, in bytes, a file that is read to be shown.
@@ -15,7 +16,7 @@ func BeforeReader(t Target) func(*changeset.Change) ([]byte, bool) {
 		if c.Stamp == nil {
 			return nil, false
 		}
-		set, err := openRoots(t)
+		set, err := fsroot.New(t.roots())
 		if err != nil {
 			return nil, false
 		}

@@ -113,7 +113,7 @@ func newEnvironment(t Target) (*environment, error) {
 	if dir, ok := t.Dirs["home"]; ok {
 		e.home = fsroot.Physical(dir)
 		for name, dir := range t.Dirs {
-			if dir = fsroot.Physical(dir); name != "home" && within(dir, e.home) {
+			if dir = fsroot.Physical(dir); name != "home" && changeset.Within(dir, e.home) {
 				e.belowHome = append(e.belowHome, dir)
 			}
 		}
@@ -161,7 +161,7 @@ func (e *environment) belowRoot(dir string) string {
 	dir = filepath.Clean(dir)
 	root := ""
 	for _, r := range e.Dirs {
-		if within(dir, r) && len(r) > len(root) {
+		if changeset.Within(dir, r) && len(r) > len(root) {
 			root = r
 		}
 	}
@@ -185,8 +185,8 @@ func (e *environment) fillAll(templates []string, vars map[string]string) []stri
 
 // roots are the directories that the view is confined to: every directory that
 // the target names.
-func (e *environment) roots() []string {
-	return slices.Sorted(maps.Values(e.Dirs))
+func (t Target) roots() []string {
+	return slices.Sorted(maps.Values(t.Dirs))
 }
 
 var token = regexp.MustCompile(`\{\{[A-Za-z_][A-Za-z0-9_.]*\}\}`)

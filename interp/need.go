@@ -3,7 +3,6 @@ package interp
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"steps.example/interp/changeset"
 )
@@ -40,11 +39,11 @@ func (m *machine) mayRead(path string) error {
 	if err != nil {
 		return err
 	}
-	if m.home == "" || !within(real, m.home) {
+	if m.home == "" || !changeset.Within(real, m.home) {
 		return nil
 	}
 	// A prefix that is itself below the home directory is the package's.
-	if slices.ContainsFunc(m.belowHome, func(dir string) bool { return within(real, dir) }) {
+	if slices.ContainsFunc(m.belowHome, func(dir string) bool { return changeset.Within(real, dir) }) {
 		return nil
 	}
 	if slices.Contains(m.Approved, "write:home") {
@@ -52,8 +51,6 @@ func (m *machine) mayRead(path string) error {
 	}
 	return m.need("read:home", "reading "+changeset.Printable(path)+" in the home directory")
 }
-
-func within(path, dir string) bool { return path == dir || strings.HasPrefix(path, dir+"/") }
 
 // needRoot insists on the sudo capability and on being root.
 func (m *machine) needRoot(what string) error {

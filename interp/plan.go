@@ -112,27 +112,19 @@ const maxChanges = 1_000_000
 // MakePlan interprets job in memory. Whatever speaks against the job is in the
 // plan's Refused; an error means that no plan could be made at all.
 func MakePlan(ctx context.Context, job Job, host Host) (*Plan, error) {
-	set, err := openRoots(job.Target)
-	if err != nil {
-		return nil, err
-	}
-	defer set.Close()
-	return makePlan(ctx, job, host, set)
-}
-
-func openRoots(t Target) (*fsroot.Set, error) {
-	env, err := newEnvironment(t)
-	if err != nil {
-		return nil, err
-	}
-	return fsroot.New(env.roots())
-}
-
-func makePlan(ctx context.Context, job Job, host Host, set *fsroot.Set) (*Plan, error) {
 	env, err := newEnvironment(job.Target)
 	if err != nil {
 		return nil, err
 	}
+	set, err := fsroot.New(env.roots())
+	if err != nil {
+		return nil, err
+	}
+	defer set.Close()
+	return makePlan(ctx, env, job, host, set)
+}
+
+func makePlan(ctx context.Context, env *environment, job Job, host Host, set *fsroot.Set) (_ *Plan, err error) {
 	plan := &Plan{}
 	m := &machine{environment: env, ctx: ctx, effects: &planner{host: host, plan: plan}}
 	if m.view, err = newView(env, set, host); err != nil {
@@ -148,7 +140,7 @@ func makePlan(ctx context.Context, job Job, host Host, set *fsroot.Set) (*Plan, 
 		return nil, err
 	}
 	plan.Warnings, plan.Outcomes = m.warnings, m.outcomes
-	for _, v := range changeset.Judge(plan.Changes, env.rules(set)) {
+	for _, v := range changeset.Judge(plan.Changes, env.rules(set.Roots())) {
 		plan.Refused = append(plan.Refused, refusalOf(v))
 	}
 	return plan, nil
@@ -163,10 +155,11 @@ func newView(env *environment, set *fsroot.Set, host Host) (*view.View, error) {
 	})
 }
 
-// rules are what the layout and the user's approvals make of a changeset.
-func (e *environment) rules(set *fsroot.Set) changeset.Rules {
+// rules are what the layout and the user's approvals make of a changeset whose
+// links may lead into the roots.
+func (e *environment) rules(roots []*fsroot.Root) changeset.Rules {
 	rules := changeset.Rules{Grants: e.grants, Approved: e.Approved, Protected: e.protected, MaxChanges: maxChanges}
-	for _, r := range set.Roots() {
+	for _, r := range roots {
 		rules.Roots = append(rules.Roots, r.Path, r.Spelled)
 	}
 	return rules

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	"golang.org/x/sys/unix"
 
@@ -170,7 +171,7 @@ func (m *machine) removes(s *steps.Remove, p string) (bool, error) {
 		return false, nil
 	}
 	if s.SymlinkTargetContains != "" &&
-		(st.Kind != changeset.Symlink || !contains(st.Target, s.SymlinkTargetContains)) {
+		(st.Kind != changeset.Symlink || !strings.Contains(st.Target, s.SymlinkTargetContains)) {
 		return false, nil
 	}
 	if s.ContentContains == "" {
@@ -189,5 +190,3 @@ func (m *machine) removes(s *steps.Remove, p string) (bool, error) {
 	}
 	return bytes.Contains(data, []byte(s.ContentContains)), err
 }
-
-func contains(s, sub string) bool { return bytes.Contains([]byte(s), []byte(sub)) }

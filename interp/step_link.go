@@ -121,7 +121,7 @@ func (m *machine) linkDir(s *steps.LinkDir) error {
 	if err != nil {
 		return err
 	}
-	if to, err := m.view.Real(target); err == nil && st.Kind == changeset.Dir && within(to, from) {
+	if to, err := m.view.Real(target); err == nil && st.Kind == changeset.Dir && changeset.Within(to, from) {
 		return fmt.Errorf("cannot link the directory %s into itself, at %s", source, target)
 	}
 	return m.linkTree(source, target)

@@ -123,17 +123,7 @@ func (m *machine) prepareRun(s *steps.Run, r *Run) (err error) {
 			return errors.New("args and env may not hold a NUL byte")
 		}
 	}
-	for _, text := range slices.Concat(r.Args, slices.Collect(maps.Values(s.Env))) {
-		if !strings.HasPrefix(text, "/") {
-			continue
-		}
-		if id, err := m.view.Fingerprint(text); err == nil {
-			if r.FileIDs == nil {
-				r.FileIDs = map[string]string{}
-			}
-			r.FileIDs[text] = id
-		}
-	}
+	r.FileIDs = m.filesNamed(r)
 	if r.Dir, err = m.workingDir(s.Chdir); err != nil {
 		return err
 	}
@@ -159,14 +149,41 @@ func (m *machine) prepareRun(s *steps.Run, r *Run) (err error) {
 			return err
 		}
 	}
-	// The layout's own directories as they are; not where a link in their place
+	r.Reads = m.outermost(m.runReads)
+	return m.prepareWrites(s.WritablePaths, r)
+}
+
+// filesNamed identifies the files below the roots that arguments and variables
+// of r name.
+func (m *machine) filesNamed(r *Run) map[string]string {
+	texts := slices.Clone(r.Args)
+	for _, v := range r.Env {
+		_, value, _ := strings.Cut(v, "=")
+		texts = append(texts, value)
+	}
+	ids := map[string]string{}
+	for _, text := range texts {
+		if !strings.HasPrefix(text, "/") {
+			continue
+		}
+		if id, err := m.view.Fingerprint(text); err == nil {
+			ids[text] = id
+		}
+	}
+	return ids
+}
+
+// prepareWrites settles what r may write to: the layout's own directories, and
+// what the step declares.
+func (m *machine) prepareWrites(declared []steps.Path, r *Run) error {
+	// The layout's directories as they are; not where a link in their place
 	// would lead.
-	for _, dir := range m.outermost(slices.Clone(m.runWrites)) {
+	for _, dir := range m.outermost(m.runWrites) {
 		if slices.Contains(m.runWrites, dir) {
 			r.Writes = append(r.Writes, dir)
 		}
 	}
-	for _, p := range s.WritablePaths {
+	for _, p := range declared {
 		dir, err := m.writable(p)
 		if err != nil {
 			return fmt.Errorf("writable_paths: %w", err)
@@ -174,11 +191,7 @@ func (m *machine) prepareRun(s *steps.Run, r *Run) (err error) {
 		r.Writes = append(r.Writes, dir)
 	}
 	r.Writes = m.outermost(r.Writes)
-	if err := m.unprotected(r.Writes); err != nil {
-		return err
-	}
-	r.Reads = m.outermost(slices.Clone(m.runReads))
-	return nil
+	return m.unprotected(r.Writes)
 }
 
 // writable is the physical path of something that a step declares its command
@@ -192,7 +205,7 @@ func (m *machine) writable(p steps.Path) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	ok, approval := changeset.Rules{Grants: m.grants, Approved: m.Approved, Protected: m.protected}.Allowed(real)
+	ok, approval := m.rules(nil).Allowed(real)
 	switch {
 	case ok:
 		return real, nil
@@ -207,7 +220,7 @@ func (m *machine) writable(p steps.Path) (string, error) {
 func (m *machine) unprotected(writes []string) error {
 	for _, w := range writes {
 		for _, p := range m.protected {
-			if w == p || strings.HasPrefix(w, p+"/") || strings.HasPrefix(p, w+"/") {
+			if changeset.Within(w, p) || changeset.Within(p, w) {
 				return fmt.Errorf("a command may not write to %s, which holds %s", w, p)
 			}
 		}

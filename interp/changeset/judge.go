@@ -135,7 +135,8 @@ func (j *judge) add(c *Change, rule, reason, approval string) {
 
 func (j *judge) approved(capability string) bool { return slices.Contains(j.Approved, capability) }
 
-func within(path, dir string) bool {
+// Within reports whether path is dir or lies below it; both are clean.
+func Within(path, dir string) bool {
 	return path == dir || strings.HasPrefix(path, dir+"/")
 }
 
@@ -148,7 +149,7 @@ func (j *judge) grantOf(path string) *Grant {
 	}
 	var best *Grant
 	for i := range j.Grants {
-		if g := &j.Grants[i]; within(path, g.Dir) && (best == nil || len(g.Dir) > len(best.Dir)) {
+		if g := &j.Grants[i]; Within(path, g.Dir) && (best == nil || len(g.Dir) > len(best.Dir)) {
 			best = g
 		}
 	}
@@ -177,7 +178,7 @@ func (c *Change) leaves() bool {
 // those may be filled and emptied, not taken away.
 func (j *judge) protected(c *Change) {
 	for _, p := range j.Protected {
-		if within(c.Path, p) || c.leaves() && within(p, c.Path) {
+		if Within(c.Path, p) || c.leaves() && Within(p, c.Path) {
 			j.add(c, "protected", fmt.Sprintf("nothing may change %s, where receipts and transactions are kept", Printable(p)), "")
 			return
 		}
@@ -251,7 +252,7 @@ func (j *judge) link(c *Change) {
 	}
 	target = filepath.Clean(target)
 	for _, root := range j.Roots {
-		if within(target, root) {
+		if Within(target, root) {
 			return
 		}
 	}

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 
+	"golang.org/x/sys/unix"
+
 	"steps.example/interp/changeset"
 	"steps.example/interp/internal/fsroot"
 )
@@ -48,7 +50,7 @@ func fail(op, path string, err error) error {
 }
 
 func moved(path string, cause error) error {
-	if cause != nil && !fsroot.IsMissing(cause) && !errors.Is(cause, errLoop) {
+	if cause != nil && !fsroot.IsMissing(cause) && !errors.Is(cause, unix.ELOOP) {
 		return cause
 	}
 	return &Error{Op: "read", Path: path, Err: ErrMoved}

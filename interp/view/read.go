@@ -238,12 +238,3 @@ func (v *View) Same(a, b string) (bool, error) {
 	}
 	return x.node == y.node, nil
 }
-
-// String helps tests and messages: a path and what is there.
-func (v *View) String(path string) string {
-	st, err := v.Lstat(path)
-	if err != nil {
-		return err.Error()
-	}
-	return fmt.Sprintf("%s: %s", path, st)
-}

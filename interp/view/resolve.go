@@ -9,8 +9,6 @@ import (
 	"steps.example/interp/internal/fsroot"
 )
 
-var errLoop error = unix.ELOOP
-
 // maxLinks is how many links one path may pass, as in the kernel.
 const maxLinks = 40
 
