@@ -27,6 +27,8 @@ var agreeSeeds = []string{
 {"type":"symlink","source":{"base":"relative","path":"../a"},"target":"/b","force":true,"uninstall":true,"source_glob":true,"sudo":true},
 {"type":"link_dir","source":"/a","target":"/b"},{"type":"link_children","source":"/a","target":"/b","prefix":"p-","suffix":"-s"},
 {"type":"run","command":{"path":"true"},"args":["","a"],"env":{"A":"b","C":""},"sudo":true,"allow_failure":true,"print_stdout":true,"suppress_stderr":true,"stdin_path":"/a","stdout_path":{"base":"var","path":"a"},"chdir":"/","writable_paths":["/a",{"base":"var","path":"."}],"network_access":true},
+{"type":"run","command":"/a","network":{"tcp":[80,443]},"network_access":false,"pass_env":["A","_b"],"timeout":60,"limits":{"cpu":1,"file_size":1099511627776,"open_files":3,"processes":4,"memory":5000000000,"output":6},"outputs":[{"path":{"base":"var","path":"a"},"kind":"file","max_size":7,"executable":true,"count":"one"},{"path":"/a/*.{c,h}","kind":"directory","count":"any"},{"path":{"base":"formula_pkgetc","formula":"x","path":"{{name}}"},"kind":"symlink","executable":false}]},
+{"type":"run","command":"/a","limits":{},"outputs":[]},
 {"type":"run","command":{"base":"relative","path":"true"}},{"type":"run","command":{"base":"formula_opt_prefix","formula":"a/b/c@1","path":"bin/x"}}]}`,
 	`{"name":"demo","versions":{"stable":"1.2","head":null},"revision":1,"x":null,"post_install_steps":[
 {"type":"terminate_process","name":"a","match":"full","sudo":true,"attempts":3,"must_succeed":true,"notices":["a"],"failure_message":"b"},
@@ -112,13 +114,14 @@ var texts = []string{
 	"{{name}}", "{{version.major}}", "{{versionxmajor}}", "{{nope}}", "{{prefix}}", "{{prefix}}/a", "{{prefix}}a", "a/{{prefix}}", "{{appdir}}/a", "{{ name }}", "{{", "{", "a{", "{a,b}", "{{{name}}}", "{{name}}/../a", "{{name}}..", "$HOMEBREW_PREFIX/a", "$HOMEBREW_PREFIX", "$HOMEBREW_PREFIXa", "$APPDIR", "/$HOME/a",
 	"a\x00", "\x00", "\n", "é", "\U0001f600", ":a", "\\a", "\\(a)", "\"", "\\", "#a", "_a", "a b", "-a", "A=B", "1", "1.2", "0755", "07555", "u+x", "u+x,", "+", "g=u", "4755", "rwx!",
 	"base", "bin", "relative", "absolute", "search_path", "path", "staged_path", "formula_pkgetc", "formula_opt_prefix", "cache", "logs", "on", "if_exists", "linux", "macos", "windows",
-	"if_needed", "true", "name", "full", "mysql_initialize", "homebrew-cask", "generic", "warn", "write", "a/b/c", "a/b", "x@1",
+	"if_needed", "true", "name", "full", "file", "directory", "symlink", "one", "any", "*", "a?", "[a]", "{{name}}*", "mysql_initialize", "homebrew-cask", "generic", "warn", "write", "a/b/c", "a/b", "x@1",
 }
 
 var names = []string{
 	"type", "Type", "path", "base", "formula", "guards", "condition", "id", "value", "source", "target", "content", "overwrite", "force", "sudo", "paths",
 	"schema", "layout", "name", "Name", "version", "token", "artifacts", "steps", "post_install_steps", "preflight_steps", "Post_Install_Steps", "x_steps",
 	":type", "\\type", ":path", "x", "", "_x", "#x", "$schema", "regexp_options", "attempts", "env", "args", "message",
+	"network", "network_access", "tcp", "outputs", "kind", "max_size", "executable", "count", "limits", "cpu", "pass_env", "timeout",
 }
 
 // mutate changes one node of a JSON tree, chosen by r.
@@ -174,7 +177,7 @@ func pick(r *rand.Rand, node map[string]any) string {
 }
 
 func scalar(r *rand.Rand) any {
-	numbers := []string{"0", "-0", "1", "3", "7", "8", "-1", "100", "101", "1.0", "1e0", "9223372036854775808", "1e400", "0.5"}
+	numbers := []string{"0", "-0", "1", "3", "7", "8", "-1", "100", "101", "65535", "65536", "86401", "1099511627777", "1.0", "1e0", "9223372036854775808", "1e400", "0.5"}
 	switch r.IntN(12) {
 	case 0:
 		return nil
@@ -202,7 +205,8 @@ func TestAgreeOnPaths(t *testing.T) {
 	t.Parallel()
 	steps := map[string]string{
 		"plain": `[{"type":"touch","path":%}]`, "glob": `[{"type":"remove","paths":[%]}]`,
-		"link": `[{"type":"symlink","source":%,"target":"/a"}]`, "command": `[{"type":"run","command":%}]`,
+		"link": `[{"type":"symlink","source":%,"target":"/a"}]`, "output": `[{"type":"run","command":"/a","outputs":[{"path":%},{"count":"any","path":%}]}]`,
+		"one output": `[{"type":"run","command":"/a","outputs":[{"path":%,"count":"one"}]}]`, "any outputs": `[{"type":"run","command":"/a","outputs":[{"count":"any","path":%}]}]`, "command": `[{"type":"run","command":%}]`,
 	}
 	bases := []string{"", "absolute", "relative", "bin", "search_path", "path", "formula_pkgetc", "nope"}
 	for kind, template := range steps {

@@ -13,7 +13,8 @@ import (
 // editors. A step is checked against the definition that its type selects, so an editor
 // can complete and explain fields.
 //
-// It leaves out which bases and tokens the chosen layout has.
+// It leaves out which bases and tokens the chosen layout has, and what fields say together:
+// that network excludes network_access, and that one output's path has no glob characters.
 func JSONSchema() ([]byte, error) {
 	c, err := load()
 	if err != nil {
@@ -79,12 +80,17 @@ func (p *jsonSchema) step() object {
 }
 
 func (p *jsonSchema) definition(s model.Step) object {
-	properties := object{
-		"type":   object{"const": s.Type},
-		"guards": object{"type": "array", "items": p.ref(p.model.Rules["#Guard"]), "description": "Guards must all hold for the step to be done."},
-	}
-	required := []string{"type"}
-	for _, f := range s.Fields {
+	out := p.closed(s.Doc, s.Fields, "type")
+	properties := out["properties"].(object)
+	properties["type"] = object{"const": s.Type}
+	properties["guards"] = object{"type": "array", "items": p.ref(p.model.Rules["#Guard"]), "description": "Guards must all hold for the step to be done."}
+	return out
+}
+
+// closed is an object with these fields and no others.
+func (p *jsonSchema) closed(doc []string, fields []model.Field, required ...string) object {
+	properties := object{}
+	for _, f := range fields {
 		field := p.field(f)
 		if len(f.Doc) > 0 {
 			field["description"] = strings.Join(f.Doc, " ")
@@ -95,8 +101,8 @@ func (p *jsonSchema) definition(s model.Step) object {
 		}
 	}
 	return object{
-		"type": "object", "description": strings.Join(s.Doc, " "),
-		"properties": properties, "required": required, "additionalProperties": false,
+		"type": "object", "description": strings.Join(doc, " "),
+		"properties": properties, "required": append([]string{}, required...), "additionalProperties": false,
 	}
 }
 
@@ -109,13 +115,37 @@ func (p *jsonSchema) field(f model.Field) object {
 			return object{"enum": []any{false, true, "if_needed"}}
 		}
 		return object{"type": "boolean"}
-	case model.KindStrings, model.KindPaths:
-		return object{"type": "array", "items": p.ref(f.Rule)}
+	case model.KindStrings, model.KindPaths, model.KindInts:
+		return bounded(f, p.ref(f.Rule))
+	case model.KindObject:
+		return p.object(f.Object)
+	case model.KindObjects:
+		return bounded(f, p.object(f.Object))
 	case model.KindEnv:
 		return object{"type": "object", "propertyNames": p.ref(p.model.Rules["#EnvName"]), "additionalProperties": p.ref(f.Rule)}
 	default:
 		return p.ref(f.Rule)
 	}
+}
+
+// bounded is a list with as many items as the field may have.
+func bounded(f model.Field, item object) object {
+	list := object{"type": "array", "items": item}
+	if f.MinItems > 0 {
+		list["minItems"] = f.MinItems
+	}
+	if f.MaxItems > 0 {
+		list["maxItems"] = f.MaxItems
+	}
+	return list
+}
+
+// object refers to the definition of an object, and defines it at its first use.
+func (p *jsonSchema) object(o *model.Object) object {
+	if p.defs[o.Name] == nil {
+		p.defs[o.Name] = p.closed(o.Doc, o.Fields)
+	}
+	return ref(o.Name)
 }
 
 // ref refers to a rule, and defines it at its first use.

@@ -53,6 +53,11 @@ func TestJSONSchema(t *testing.T) {
 		{"environment", `{"schema":1,"layout":"generic","name":"a","preflight_steps":[{"type":"run","command":"a","env":{"A":"b"}}]}`, true},
 		{"name in the environment", `{"schema":1,"layout":"generic","name":"a","preflight_steps":[{"type":"run","command":"a","env":{"A=":"b"}}]}`, false},
 		{"number", `{"schema":1,"layout":"generic","name":"a","preflight_steps":[{"type":"terminate_process","name":"a","attempts":101}]}`, false},
+		{"jail", `{"schema":1,"layout":"generic","name":"a","preflight_steps":[{"type":"run","command":"a","network":{"tcp":[443]},"outputs":[{"path":"/a"}],"limits":{"cpu":1},"timeout":1,"pass_env":["A"]}]}`, true},
+		{"no port", `{"schema":1,"layout":"generic","name":"a","preflight_steps":[{"type":"run","command":"a","network":{"tcp":[]}}]}`, false},
+		{"port out of bounds", `{"schema":1,"layout":"generic","name":"a","preflight_steps":[{"type":"run","command":"a","network":{"tcp":[65536]}}]}`, false},
+		{"output without a path", `{"schema":1,"layout":"generic","name":"a","preflight_steps":[{"type":"run","command":"a","outputs":[{"count":"any"}]}]}`, false},
+		{"unknown limit", `{"schema":1,"layout":"generic","name":"a","preflight_steps":[{"type":"run","command":"a","limits":{"disk":1}}]}`, false},
 		{"sudo", `{"schema":1,"layout":"generic","name":"a","preflight_steps":[{"type":"remove","paths":[],"sudo":"if_needed"}]}`, true},
 	} {
 		var doc any
@@ -77,7 +82,7 @@ type jsonSchemaChecker struct {
 func (c *jsonSchemaChecker) wellFormed(s map[string]any) {
 	for keyword, value := range s {
 		switch keyword {
-		case "$schema", "title", "description", "type", "required", "const", "enum", "minimum", "maximum":
+		case "$schema", "title", "description", "type", "required", "const", "enum", "minimum", "maximum", "minItems", "maxItems":
 		case "$ref":
 			c.resolve(value.(string))
 		case "pattern":
@@ -156,6 +161,10 @@ func (c *jsonSchemaChecker) keyword(s map[string]any, keyword string, arg, v any
 		return reflect.DeepEqual(arg, v)
 	case "enum":
 		return slices.ContainsFunc(arg.([]any), func(a any) bool { return reflect.DeepEqual(a, v) })
+	case "minItems":
+		return !isList || len(list) >= int(arg.(float64))
+	case "maxItems":
+		return !isList || len(list) <= int(arg.(float64))
 	case "minimum":
 		return !isNumber || number >= arg.(float64)
 	case "maximum":

@@ -15,20 +15,39 @@ var tokenSyntax = regexp.MustCompile(`\{\{([A-Za-z_][A-Za-z0-9_.]*)\}\}`)
 // layoutFaults checks that the layout has the bases and tokens that a valid step's paths
 // and guards use.
 func (v *validator) layoutFaults(s *ast.StructLit, def *model.Step) {
-	for _, f := range fields(s) {
-		isPath := f.name == "guards" || slices.ContainsFunc(def.Fields, func(d model.Field) bool {
-			return d.Name == f.name && (d.Kind == model.KindPath || d.Kind == model.KindPaths)
-		})
-		if !isPath {
-			continue
-		}
-		if list, ok := f.value.(*ast.ListLit); ok {
-			for i, e := range list.Elts {
-				v.placeFaults(fmt.Sprintf("%s[%d]", f.name, i), e)
+	if _, guards := member(s, "guards"); guards != nil {
+		v.eachPlace("guards", guards)
+	}
+	v.fieldFaults("", s, def.Fields)
+}
+
+// fieldFaults checks the paths in an object whose own name, with a dot, is prefix.
+func (v *validator) fieldFaults(prefix string, s *ast.StructLit, defs []model.Field) {
+	for _, d := range defs {
+		_, value := member(s, d.Name)
+		switch {
+		case value == nil:
+		case d.Kind == model.KindPath || d.Kind == model.KindPaths:
+			v.eachPlace(prefix+d.Name, value)
+		case d.Kind == model.KindObjects:
+			for i, e := range value.(*ast.ListLit).Elts {
+				v.fieldFaults(fmt.Sprintf("%s%s[%d].", prefix, d.Name, i), e.(*ast.StructLit), d.Object.Fields)
 			}
-			continue
+		case d.Kind == model.KindObject:
+			v.fieldFaults(prefix+d.Name+".", value.(*ast.StructLit), d.Object.Fields)
 		}
-		v.placeFaults(f.name, f.value)
+	}
+}
+
+// eachPlace checks a path or guard, or a list of them.
+func (v *validator) eachPlace(field string, value ast.Expr) {
+	list, ok := value.(*ast.ListLit)
+	if !ok {
+		v.placeFaults(field, value)
+		return
+	}
+	for i, e := range list.Elts {
+		v.placeFaults(fmt.Sprintf("%s[%d]", field, i), e)
 	}
 }
 

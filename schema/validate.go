@@ -191,10 +191,7 @@ func wanted(def *model.Step, name string, m *model.Model) (known bool, want stri
 		if f.Name != name {
 			continue
 		}
-		if f.Rule != nil {
-			return true, f.Rule.Want
-		}
-		return true, "true or false"
+		return true, f.Want()
 	}
 	return false, ""
 }

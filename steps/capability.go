@@ -1,6 +1,7 @@
 package steps
 
 import (
+	"fmt"
 	"path"
 	"regexp"
 	"slices"
@@ -10,8 +11,11 @@ import (
 // Capabilities are what a document asks for beyond changing files where its layout lets
 // every package change them, sorted:
 //
-//	network           a run step wants the network
+//	env:NAME          a run step gets to see this variable of the user's environment
+//	network           a run step wants the network, any address and port
+//	network:tcp/PORT  a run step wants to connect to this port, at any address
 //	ownership         a step changes the owner of files
+//	protected:NAME    a step changes, or lets a command change, a protected place
 //	run               a step executes a command
 //	set-id            a step sets the set-user-id or set-group-id bit
 //	sudo              a step wants to be done as root
@@ -31,12 +35,16 @@ func Capabilities(d *Document) []string {
 					found[c] = true
 				}
 			})
-			if layout == nil {
-				continue
-			}
 			for _, p := range s.writes() {
-				if approval := layout.approval(p); approval != "" {
-					found[approval] = true
+				place := p.Path
+				if layout != nil {
+					place = layout.lexical(p)
+					if approval := layout.approval(place); approval != "" {
+						found[approval] = true
+					}
+				}
+				if n := schemaProtection.Of(place); n.Name != "" {
+					found[CapabilityProtected+n.Name] = true
 				}
 			}
 		}
@@ -49,6 +57,12 @@ func Capabilities(d *Document) []string {
 	return out
 }
 
+// CapabilityEnv begins the capability to see a variable of the user's environment.
+const CapabilityEnv = "env:"
+
+// CapabilityPort is the capability to connect to a TCP port, at any address.
+func CapabilityPort(port int) string { return fmt.Sprintf("network:tcp/%d", port) }
+
 func stepCapabilities(s Step, add func(capability string, asked bool)) {
 	if _, ok := composites[s.Type()]; ok {
 		add("run", true)
@@ -57,6 +71,14 @@ func stepCapabilities(s Step, add func(capability string, asked bool)) {
 	case *Run:
 		add("run", true)
 		add("network", s.NetworkAccess)
+		if s.Network != nil {
+			for _, port := range s.Network.TCP {
+				add(CapabilityPort(port), true)
+			}
+		}
+		for _, name := range s.PassEnv {
+			add(CapabilityEnv+name, true)
+		}
 		add("sudo", s.Sudo != SudoNever)
 	case *SetPermissions:
 		add("set-id", setsID(s.Permissions))
@@ -97,10 +119,9 @@ func setsID(mode string) bool {
 	return false
 }
 
-// approval is the capability that writing to p needs, as far as can be told without
-// looking at the disk; "" if none.
-func (l *Layout) approval(p Path) string {
-	dir := l.lexical(p)
+// approval is the capability that writing to a lexical path needs, as far as can be told
+// without looking at the disk; "" if none.
+func (l *Layout) approval(dir string) string {
 	best := Grant{}
 	length := -1
 	for _, g := range l.Grants {

@@ -86,8 +86,10 @@ func (d *decoder) result() error {
 func (d *decoder) full() bool { return len(d.faults) >= maxErrors }
 
 // where is a field, or an element of one, or a field of that: name[index].sub. The
-// index counts from 1; 0 is no element.
+// index counts from 1; 0 is no element. Outer is the object that it is a field of; nil
+// is the step itself.
 type where struct {
+	outer *where
 	name  string
 	index int
 	sub   string
@@ -95,6 +97,9 @@ type where struct {
 
 func (w where) String() string {
 	s := w.name
+	if w.outer != nil {
+		s = w.outer.String() + "." + s
+	}
 	if w.index > 0 {
 		s += fmt.Sprintf("[%d]", w.index-1)
 	}
@@ -107,8 +112,11 @@ func (w where) String() string {
 // pointer is the JSON pointer of the place below its step.
 func (w where) pointer() string {
 	var s string
+	if w.outer != nil {
+		s = w.outer.pointer()
+	}
 	if w.name != "" {
-		s = "/" + escapePointer(w.name)
+		s += "/" + escapePointer(w.name)
 	}
 	if w.index > 0 {
 		s += fmt.Sprintf("/%d", w.index-1)
@@ -218,6 +226,11 @@ func (d *decoder) unknown(m *member, fields []string) {
 		want = suggest(string(m.key), fields)
 	}
 	d.fault(m.at, where{name: string(m.key)}, fmt.Sprintf("not a field of %s", d.typ), want)
+}
+
+// unknownIn reports a field that the object at w does not have.
+func (d *decoder) unknownIn(m *member, w where, want string, fields []string) {
+	d.fault(m.at, where{outer: &w, name: string(m.key)}, "not a field of "+want, suggest(string(m.key), fields))
 }
 
 // repeated reports a field that is there twice. Scan finds that out, except where the

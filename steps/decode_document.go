@@ -158,7 +158,7 @@ func (d *decoder) formula(doc *Document, top []member) {
 			doc.Name = d.string(m.val, m.end, w, &rulePackageName)
 		case "revision":
 			if d.kind(m.val) != 'n' {
-				revision = d.int(m, w, 0, 1_000_000, "a whole number")
+				revision = int(d.int(m.val, m.end, w, 0, 1_000_000, "a whole number"))
 			}
 		case "versions":
 			doc.Version = d.stable(m, w)

@@ -104,6 +104,43 @@ func TestDecodeErrors(t *testing.T) {
 		{"environment", native(`{"type":"run","command":"/a","env":{"A=B":"x","C":1}}`),
 			"2:37: post_install_steps step 1 (run): field \"env.A=B\": \"A=B\" will not do; want the name of an environment variable\n" +
 				`2:51: post_install_steps step 1 (run): field "env.C": is a number; want text without NUL`},
+		{"network twice", native(`{"type":"run","command":"/a","network":{"tcp":[443]},"network_access":true}`),
+			`2:30: post_install_steps step 1 (run): field "network": contradicts network_access, which lets it use any address and port; want one of the two`},
+		{"ports", native(`{"type":"run","command":"/a","network":{"tcp":[0,443,65536,"80",1.0]}}`),
+			"2:48: post_install_steps step 1 (run): field \"network.tcp[0]\": 0 will not do; want a port, 1 to 65535\n" +
+				"2:54: post_install_steps step 1 (run): field \"network.tcp[2]\": 65536 will not do; want a port, 1 to 65535\n" +
+				"2:60: post_install_steps step 1 (run): field \"network.tcp[3]\": is a string; want a port, 1 to 65535\n" +
+				`2:65: post_install_steps step 1 (run): field "network.tcp[4]": 1.0 will not do; want a port, 1 to 65535`},
+		{"no port", native(`{"type":"run","command":"/a","network":{"tcp":[]}}`),
+			`2:47: post_install_steps step 1 (run): field "network.tcp": has 0 elements; want 1 to 16 of them`},
+		{"network without ports", native(`{"type":"run","command":"/a","network":{}}`),
+			`2:40: post_install_steps step 1 (run): field "network.tcp": is missing`},
+		{"network is a list", native(`{"type":"run","command":"/a","network":[443]}`),
+			`2:40: post_install_steps step 1 (run): field "network": is an array; want an object with the field tcp, a list of ports`},
+		{"glob characters in one output", native(`{"type":"run","command":"/a","outputs":[{"path":"/a"},{"path":{"base":"var","path":"{{name}}*"}}]}`),
+			`2:63: post_install_steps step 1 (run): field "outputs[1].path": "{{name}}*" has glob characters, which do not count for one output; want "count": "any", or a plain path`},
+		{"output", native(`{"type":"run","command":"/a","outputs":[{"path":"a","kind":"dir","max_size":0,"executable":1,"count":"two","mode":"0644"}]}`),
+			"2:49: post_install_steps step 1 (run): field \"outputs[0].path\": \"a\" has no base and is not absolute; want an absolute path, or a path with a base\n" +
+				"2:60: post_install_steps step 1 (run): field \"outputs[0].kind\": \"dir\" will not do; want file, directory or symlink\n" +
+				"2:77: post_install_steps step 1 (run): field \"outputs[0].max_size\": 0 will not do; want a number of bytes, 1 to 1099511627776 (1 TiB)\n" +
+				"2:92: post_install_steps step 1 (run): field \"outputs[0].executable\": is a number; want true or false\n" +
+				"2:102: post_install_steps step 1 (run): field \"outputs[0].count\": \"two\" will not do; want one or any\n" +
+				`2:108: post_install_steps step 1 (run): field "outputs[0].mode": not a field of an object with the field path, and perhaps kind, max_size, executable and count; want one of path, kind, max_size, executable, count`},
+		{"base of an output", native(`{"type":"run","command":"/a","outputs":[{"path":{"base":"vars","path":"a"}}]}`),
+			`2:57: post_install_steps step 1 (run): field "outputs[0].path.base": "vars" is no base here; want perhaps "var"`},
+		{"output without a path", native(`{"type":"run","command":"/a","outputs":[{}]}`),
+			`2:41: post_install_steps step 1 (run): field "outputs[0].path": is missing`},
+		{"output is a path", native(`{"type":"run","command":"/a","outputs":["/a"]}`),
+			`2:41: post_install_steps step 1 (run): field "outputs[0]": is a string; want an object with the field path, and perhaps kind, max_size, executable and count`},
+		{"too many outputs", native(`{"type":"run","command":"/a","outputs":[` + strings.Repeat(`{"path":"/a"},`, 256) + `{"path":"/a"}]}`),
+			`2:40: post_install_steps step 1 (run): field "outputs": has 257 elements; want 0 to 256 of them`},
+		{"limits", native(`{"type":"run","command":"/a","timeout":86401,"limits":{"cpu":0,"memory":-1,"disk":1}}`),
+			"2:40: post_install_steps step 1 (run): field \"timeout\": 86401 will not do; want a whole number of seconds, 1 to 86400\n" +
+				"2:62: post_install_steps step 1 (run): field \"limits.cpu\": 0 will not do; want a whole number of seconds, 1 to 86400\n" +
+				"2:73: post_install_steps step 1 (run): field \"limits.memory\": -1 will not do; want a number of bytes, 1 to 1099511627776 (1 TiB)\n" +
+				`2:76: post_install_steps step 1 (run): field "limits.disk": not a field of an object with the fields cpu, file_size, open_files, processes, memory and output; want one of cpu, file_size, open_files, processes, memory, output`},
+		{"passed variables", native(`{"type":"run","command":"/a","pass_env":["A","B=C"]}`),
+			`2:46: post_install_steps step 1 (run): field "pass_env[1]": "B=C" will not do; want the name of an environment variable`},
 		{"command with a slash", native(`{"type":"run","command":"bin/a"}`),
 			`2:25: post_install_steps step 1 (run): field "command": "bin/a" has no base and is not absolute; want an absolute path, or a plain name`},
 		{"bad UTF-8", native(`{"type":"warn","message":"` + "\xff" + `"}`), "2:27: is no JSON: invalid UTF-8"},

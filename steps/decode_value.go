@@ -59,18 +59,18 @@ func (d *decoder) sudo(m *member, w where, ifNeeded bool, want string) Sudo {
 }
 
 // int reads a whole number in bounds. 1.0 and 1e0 are not whole numbers here.
-func (d *decoder) int(m *member, w where, least, most int64, want string) int {
-	if d.kind(m.val) != '0' {
-		d.fault(m.val, w, "is "+d.kindName(m.val), want)
+func (d *decoder) int(val, end int, w where, least, most int64, want string) int64 {
+	if d.kind(val) != '0' {
+		d.fault(val, w, "is "+d.kindName(val), want)
 		return 0
 	}
-	text := string(d.data[m.val:m.end])
-	n, err := strconv.ParseInt(text, 10, 32)
+	text := string(d.data[val:end])
+	n, err := strconv.ParseInt(text, 10, 64)
 	if err != nil || n < least || n > most {
-		d.fault(m.val, w, brief(text)[1:min(len(text), 60)+1]+" will not do", want)
+		d.fault(val, w, brief(text)[1:min(len(text), 60)+1]+" will not do", want)
 		return 0
 	}
-	return int(n)
+	return n
 }
 
 // array calls item with the offsets and place of each element.
@@ -93,6 +93,52 @@ func (d *decoder) strings(m *member, w where, rule *scalarRule) []string {
 		out = append(out, d.string(val, end, w, rule))
 	})
 	return out
+}
+
+// items bounds the number of elements; a most of 0 is no bound.
+type items struct{ least, most int }
+
+func (n items) want() string {
+	if n.most == 0 {
+		return fmt.Sprintf("at least %d", n.least)
+	}
+	return fmt.Sprintf("%d to %d of them", n.least, n.most)
+}
+
+// counted reports an array with too few or too many elements.
+func (d *decoder) counted(m *member, w where, n items, count int) {
+	if d.kind(m.val) == '[' && (count < n.least || n.most > 0 && count > n.most) {
+		d.fault(m.val, w, fmt.Sprintf("has %d elements", count), n.want())
+	}
+}
+
+func (d *decoder) ints(m *member, w where, n items, least, most int64, want string) []int {
+	var out []int
+	d.array(m, w, "an array of numbers", func(val, end int, w where) {
+		out = append(out, int(d.int(val, end, w, least, most, want)))
+	})
+	d.counted(m, w, n, len(out))
+	return out
+}
+
+// objects reads an array of objects. An empty one is not nil: it differs from none.
+func objects[T any](d *decoder, m *member, w where, n items, read func(val, end int, w where) T) []T {
+	out := []T{}
+	d.array(m, w, "an array of objects", func(val, end int, w where) {
+		out = append(out, read(val, end, w))
+	})
+	d.counted(m, w, n, len(out))
+	return out
+}
+
+// object lists the members of the object at val.
+func (d *decoder) object(val int, w where, want string) ([]member, bool) {
+	if d.kind(val) != '{' {
+		d.fault(val, w, "is "+d.kindName(val), want)
+		return nil, false
+	}
+	members, _ := d.cursor.members(nil, val, 0)
+	return members, true
 }
 
 func (d *decoder) env(m *member, w where, name, value *scalarRule) map[string]string {

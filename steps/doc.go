@@ -4,7 +4,8 @@
 // It is for clients, and for everything that reads or writes documents. [Decode] reads a
 // document strictly and validates it in one pass; [Document.Encode] writes the canonical
 // form; [Capabilities] says what the document asks for; [Expand] turns a composite step
-// into primitive ones; [LayoutByName] finds where a kind of package lives.
+// into primitive ones; [LayoutByName] finds where a kind of package lives;
+// [NewProtection] finds the places that take more than that.
 //
 //	doc, err := steps.Decode(data, steps.Limits{})
 //	if err != nil {

@@ -88,6 +88,20 @@ func appendString(b []byte, s string) []byte {
 
 func appendStrings(b []byte, list []string) []byte { return appendList(b, list, appendString) }
 
+func appendInts(b []byte, list []int) []byte {
+	return appendList(b, list, func(b []byte, n int) []byte { return strconv.AppendInt(b, int64(n), 10) })
+}
+
+// appendObject makes an object of the members that were appended since start, each after
+// a comma.
+func appendObject(b []byte, start int) []byte {
+	if len(b) == start {
+		return append(b, "{}"...)
+	}
+	b[start] = '{'
+	return append(b, '}')
+}
+
 func appendEnv(b []byte, env map[string]string) []byte {
 	b = append(b, '{')
 	for i, name := range slices.Sorted(maps.Keys(env)) {

@@ -100,6 +100,47 @@ func TestPathForms(t *testing.T) {
 	}
 }
 
+// What a command is limited to: no list differs from an empty one, no object from one
+// without fields.
+func TestRunForms(t *testing.T) {
+	t.Parallel()
+	in := `[{"type":"run","command":"/a","outputs":[],"limits":{},"network":{"tcp":[443,80]},"pass_env":["B","A"],"timeout":9},
+	{"type":"run","command":"/a","outputs":[{"count":"any","path":{"base":"var","path":"*.o"},"executable":true,"max_size":5000000000,"kind":"file"},{"path":"/b","executable":false}],
+	"limits":{"output":6,"memory":5,"processes":4,"open_files":3,"file_size":2,"cpu":1}},
+	{"type":"run","command":"/a","pass_env":[]}]`
+	command := Path{Path: "/a"}
+	want := []Step{
+		&Run{Command: command, Outputs: []Output{}, Limits: &RunLimits{}, Network: &Network{TCP: []int{443, 80}}, PassEnv: []string{"B", "A"}, Timeout: 9},
+		&Run{
+			Command: command,
+			Outputs: []Output{
+				{Path: Path{Base: "var", Path: "*.o"}, Kind: OutputFile, MaxSize: 5_000_000_000, Executable: true, Count: CountAny},
+				{Path: Path{Path: "/b"}},
+			},
+			Limits: &RunLimits{CPU: 1, FileSize: 2, OpenFiles: 3, Processes: 4, Memory: 5, Output: 6},
+		},
+		&Run{Command: command},
+	}
+	got, err := DecodeSteps([]byte(in), Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	wire := `[{"type":"run","command":{"path":"/a"},"network":{"tcp":[443,80]},"pass_env":["B","A"],"outputs":[],"timeout":9,"limits":{}},` +
+		`{"type":"run","command":{"path":"/a"},"outputs":[{"path":{"base":"var","path":"*.o"},"kind":"file","max_size":5000000000,"executable":true,"count":"any"},{"path":{"path":"/b"}}],` +
+		`"limits":{"cpu":1,"file_size":2,"open_files":3,"processes":4,"memory":5,"output":6}},` +
+		`{"type":"run","command":{"path":"/a"}}]`
+	text, err := EncodeSteps(got)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(wire, string(text)); diff != "" {
+		t.Errorf("canonical form (-want +got):\n%s", diff)
+	}
+}
+
 func TestEncodeRefuses(t *testing.T) {
 	t.Parallel()
 	if _, err := EncodeSteps([]Step{&Warn{Message: "\xff"}}); err == nil {

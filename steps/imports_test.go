@@ -15,8 +15,9 @@ func TestImports(t *testing.T) {
 	t.Parallel()
 	allowed := map[string]bool{
 		"bytes": true, "errors": true, "fmt": true, "io": true, "maps": true, "path": true, "regexp": true,
-		"slices": true, "strconv": true, "strings": true, "sync": true,
+		"slices": true, "strconv": true, "strings": true, "sync": true, "unicode": true, "unicode/utf8": true,
 		"github.com/go-json-experiment/json": true, "github.com/go-json-experiment/json/jsontext": true,
+		"golang.org/x/text/cases": true, "golang.org/x/text/unicode/norm": true,
 	}
 	files, err := filepath.Glob("*.go")
 	if err != nil || len(files) == 0 {

@@ -370,7 +370,7 @@ func decodeInreplace(d *decoder) Step {
 			s.Regexp = d.bool(m, where{name: "regexp"})
 		case "regexp_options":
 			bit = 1 << 4
-			s.RegexpOptions = d.int(m, where{name: "regexp_options"}, 0, 7, "a whole number from 0 to 7")
+			s.RegexpOptions = int(d.int(m.val, m.end, where{name: "regexp_options"}, 0, 7, "a whole number from 0 to 7"))
 		case "skip_audit":
 			bit = 1 << 5
 			s.SkipAudit = d.bool(m, where{name: "skip_audit"})
@@ -617,7 +617,7 @@ func decodeLinkChildren(d *decoder) Step {
 	return s
 }
 
-var fieldsRun = []string{"command", "args", "env", "sudo", "allow_failure", "print_stdout", "suppress_stderr", "stdin_path", "stdout_path", "chdir", "writable_paths", "network_access", "guards"}
+var fieldsRun = []string{"command", "args", "env", "sudo", "allow_failure", "print_stdout", "suppress_stderr", "stdin_path", "stdout_path", "chdir", "writable_paths", "network_access", "network", "pass_env", "outputs", "timeout", "limits", "guards"}
 
 func decodeRun(d *decoder) Step {
 	s := &Run{}
@@ -661,11 +661,26 @@ func decodeRun(d *decoder) Step {
 		case "network_access":
 			bit = 1 << 11
 			s.NetworkAccess = d.bool(m, where{name: "network_access"})
-		case "guards":
+		case "network":
 			bit = 1 << 12
+			s.Network = new(d.objectNetwork(m.val, m.end, where{name: "network"}))
+		case "pass_env":
+			bit = 1 << 13
+			s.PassEnv = d.strings(m, where{name: "pass_env"}, &ruleEnvName)
+		case "outputs":
+			bit = 1 << 14
+			s.Outputs = objects(d, m, where{name: "outputs"}, items{0, 256}, d.objectOutput)
+		case "timeout":
+			bit = 1 << 15
+			s.Timeout = int(d.int(m.val, m.end, where{name: "timeout"}, 1, 86400, "a whole number of seconds, 1 to 86400"))
+		case "limits":
+			bit = 1 << 16
+			s.Limits = new(d.objectRunLimits(m.val, m.end, where{name: "limits"}))
+		case "guards":
+			bit = 1 << 17
 			s.Guards = d.guards(m)
 		case "type":
-			bit = 1 << 13
+			bit = 1 << 18
 		default:
 			d.unknown(m, fieldsRun)
 			continue
@@ -676,6 +691,7 @@ func decodeRun(d *decoder) Step {
 		seen |= bit
 	}
 	d.missing(0b1&^seen, fieldsRun, where{}, d.stepAt)
+	d.checkRun(s)
 	return s
 }
 
@@ -698,7 +714,7 @@ func decodeTerminateProcess(d *decoder) Step {
 			s.Sudo = d.sudo(m, where{name: "sudo"}, false, "true or false")
 		case "attempts":
 			bit = 1 << 3
-			s.Attempts = d.int(m, where{name: "attempts"}, 1, 100, "a whole number from 1 to 100")
+			s.Attempts = int(d.int(m.val, m.end, where{name: "attempts"}, 1, 100, "a whole number from 1 to 100"))
 		case "must_succeed":
 			bit = 1 << 4
 			s.MustSucceed = d.bool(m, where{name: "must_succeed"})
@@ -1175,5 +1191,114 @@ func decodeBootstrapPypy(d *decoder) Step {
 		seen |= bit
 	}
 	d.missing(0b1&^seen, fieldsBootstrapPypy, where{}, d.stepAt)
+	return s
+}
+
+var fieldsNetwork = []string{"tcp"}
+
+func (d *decoder) objectNetwork(val, _ int, w where) (s Network) {
+	members, ok := d.object(val, w, "an object with the field tcp, a list of ports")
+	if !ok {
+		return s
+	}
+	var seen, bit uint64
+	for i := range members {
+		m := &members[i]
+		switch string(m.key) {
+		case "tcp":
+			bit = 1 << 0
+			s.TCP = d.ints(m, where{outer: &w, name: "tcp"}, items{1, 16}, 1, 65535, "a port, 1 to 65535")
+		default:
+			d.unknownIn(m, w, "an object with the field tcp, a list of ports", fieldsNetwork)
+			continue
+		}
+		if seen&bit != 0 {
+			d.repeated(m)
+		}
+		seen |= bit
+	}
+	d.missing(0b1&^seen, fieldsNetwork, w, val)
+	return s
+}
+
+var fieldsOutput = []string{"path", "kind", "max_size", "executable", "count"}
+
+func (d *decoder) objectOutput(val, _ int, w where) (s Output) {
+	members, ok := d.object(val, w, "an object with the field path, and perhaps kind, max_size, executable and count")
+	if !ok {
+		return s
+	}
+	var seen, bit uint64
+	for i := range members {
+		m := &members[i]
+		switch string(m.key) {
+		case "path":
+			bit = 1 << 0
+			s.Path = d.path(m, where{outer: &w, name: "path"}, &formGlobPath)
+		case "kind":
+			bit = 1 << 1
+			s.Kind = d.string(m.val, m.end, where{outer: &w, name: "kind"}, &ruleOutputKind)
+		case "max_size":
+			bit = 1 << 2
+			s.MaxSize = d.int(m.val, m.end, where{outer: &w, name: "max_size"}, 1, 1099511627776, "a number of bytes, 1 to 1099511627776 (1 TiB)")
+		case "executable":
+			bit = 1 << 3
+			s.Executable = d.bool(m, where{outer: &w, name: "executable"})
+		case "count":
+			bit = 1 << 4
+			s.Count = d.string(m.val, m.end, where{outer: &w, name: "count"}, &ruleOutputCount)
+		default:
+			d.unknownIn(m, w, "an object with the field path, and perhaps kind, max_size, executable and count", fieldsOutput)
+			continue
+		}
+		if seen&bit != 0 {
+			d.repeated(m)
+		}
+		seen |= bit
+	}
+	d.missing(0b1&^seen, fieldsOutput, w, val)
+	d.checkOutput(s, members, w)
+	return s
+}
+
+var fieldsRunLimits = []string{"cpu", "file_size", "open_files", "processes", "memory", "output"}
+
+func (d *decoder) objectRunLimits(val, _ int, w where) (s RunLimits) {
+	members, ok := d.object(val, w, "an object with the fields cpu, file_size, open_files, processes, memory and output")
+	if !ok {
+		return s
+	}
+	var seen, bit uint64
+	for i := range members {
+		m := &members[i]
+		switch string(m.key) {
+		case "cpu":
+			bit = 1 << 0
+			s.CPU = int(d.int(m.val, m.end, where{outer: &w, name: "cpu"}, 1, 86400, "a whole number of seconds, 1 to 86400"))
+		case "file_size":
+			bit = 1 << 1
+			s.FileSize = d.int(m.val, m.end, where{outer: &w, name: "file_size"}, 1, 1099511627776, "a number of bytes, 1 to 1099511627776 (1 TiB)")
+		case "open_files":
+			bit = 1 << 2
+			s.OpenFiles = int(d.int(m.val, m.end, where{outer: &w, name: "open_files"}, 1, 1048576, "a whole number from 1 to 1048576"))
+		case "processes":
+			bit = 1 << 3
+			s.Processes = int(d.int(m.val, m.end, where{outer: &w, name: "processes"}, 1, 65536, "a whole number from 1 to 65536"))
+		case "memory":
+			bit = 1 << 4
+			s.Memory = d.int(m.val, m.end, where{outer: &w, name: "memory"}, 1, 1099511627776, "a number of bytes, 1 to 1099511627776 (1 TiB)")
+		case "output":
+			bit = 1 << 5
+			s.Output = int(d.int(m.val, m.end, where{outer: &w, name: "output"}, 1, 268435456, "a number of bytes, 1 to 268435456 (256 MiB)"))
+		default:
+			d.unknownIn(m, w, "an object with the fields cpu, file_size, open_files, processes, memory and output", fieldsRunLimits)
+			continue
+		}
+		if seen&bit != 0 {
+			d.repeated(m)
+		}
+		seen |= bit
+	}
+	_ = seen // nothing is required
 	return s
 }

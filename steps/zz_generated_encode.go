@@ -308,6 +308,26 @@ func (s *Run) appendJSON(b []byte) []byte {
 		b = append(b, `,"network_access":`...)
 		b = append(b, "true"...)
 	}
+	if s.Network != nil {
+		b = append(b, `,"network":`...)
+		b = appendNetwork(b, *s.Network)
+	}
+	if len(s.PassEnv) > 0 {
+		b = append(b, `,"pass_env":`...)
+		b = appendStrings(b, s.PassEnv)
+	}
+	if s.Outputs != nil {
+		b = append(b, `,"outputs":`...)
+		b = appendList(b, s.Outputs, appendOutput)
+	}
+	if s.Timeout != 0 {
+		b = append(b, `,"timeout":`...)
+		b = strconv.AppendInt(b, int64(s.Timeout), 10)
+	}
+	if s.Limits != nil {
+		b = append(b, `,"limits":`...)
+		b = appendRunLimits(b, *s.Limits)
+	}
 	b = appendGuards(b, s.Guards)
 	return append(b, '}')
 }
@@ -470,4 +490,63 @@ func (s *BootstrapPypy) appendJSON(b []byte) []byte {
 	b = appendString(b, s.ABIVersion)
 	b = appendGuards(b, s.Guards)
 	return append(b, '}')
+}
+
+func appendNetwork(b []byte, s Network) []byte {
+	start := len(b)
+	b = append(b, `,"tcp":`...)
+	b = appendInts(b, s.TCP)
+	return appendObject(b, start)
+}
+
+func appendOutput(b []byte, s Output) []byte {
+	start := len(b)
+	b = append(b, `,"path":`...)
+	b = appendPath(b, s.Path)
+	if s.Kind != "" {
+		b = append(b, `,"kind":`...)
+		b = appendString(b, s.Kind)
+	}
+	if s.MaxSize != 0 {
+		b = append(b, `,"max_size":`...)
+		b = strconv.AppendInt(b, int64(s.MaxSize), 10)
+	}
+	if s.Executable {
+		b = append(b, `,"executable":`...)
+		b = append(b, "true"...)
+	}
+	if s.Count != "" {
+		b = append(b, `,"count":`...)
+		b = appendString(b, s.Count)
+	}
+	return appendObject(b, start)
+}
+
+func appendRunLimits(b []byte, s RunLimits) []byte {
+	start := len(b)
+	if s.CPU != 0 {
+		b = append(b, `,"cpu":`...)
+		b = strconv.AppendInt(b, int64(s.CPU), 10)
+	}
+	if s.FileSize != 0 {
+		b = append(b, `,"file_size":`...)
+		b = strconv.AppendInt(b, int64(s.FileSize), 10)
+	}
+	if s.OpenFiles != 0 {
+		b = append(b, `,"open_files":`...)
+		b = strconv.AppendInt(b, int64(s.OpenFiles), 10)
+	}
+	if s.Processes != 0 {
+		b = append(b, `,"processes":`...)
+		b = strconv.AppendInt(b, int64(s.Processes), 10)
+	}
+	if s.Memory != 0 {
+		b = append(b, `,"memory":`...)
+		b = strconv.AppendInt(b, int64(s.Memory), 10)
+	}
+	if s.Output != 0 {
+		b = append(b, `,"output":`...)
+		b = strconv.AppendInt(b, int64(s.Output), 10)
+	}
+	return appendObject(b, start)
 }

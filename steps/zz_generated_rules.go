@@ -643,6 +643,14 @@ var reNamePart1 = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompi
 
 var ruleNamePart = scalarRule{ok: func(s string) bool { return reNamePart1().MatchString(s) }, want: "part of a file name, without a slash"}
 
+var reOutputCount1 = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(?:one|any)$`) })
+
+var ruleOutputCount = scalarRule{ok: func(s string) bool { return reOutputCount1().MatchString(s) }, want: "one or any"}
+
+var reOutputKind1 = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(?:file|directory|symlink)$`) })
+
+var ruleOutputKind = scalarRule{ok: func(s string) bool { return reOutputKind1().MatchString(s) }, want: "file, directory or symlink"}
+
 var rePackageName1 = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9@+._-]*$`) })
 
 var rulePackageName = scalarRule{ok: func(s string) bool { return rePackageName1().MatchString(s) }, want: "a package's name: letters, digits and @ + . _ -"}

@@ -102,6 +102,45 @@ var Phases = []Phase{
 	PhaseUninstallPostflight,
 }
 
+// Network is what a command may connect to.
+type Network struct {
+	// TCP are ports, at any address.
+	TCP []int
+}
+
+// An Output is something that a command makes.
+type Output struct {
+	// Path is where it is. With the count any, glob characters count in it; otherwise it
+	// may have none. Directories above it may be made as well.
+	Path Path
+	// Kind is what it is: a file (default), a directory without what is in it, which
+	// needs outputs of its own, or a symlink.
+	Kind string
+	// MaxSize bounds a file's size in bytes; absent means 64 MiB.
+	MaxSize int64
+	// Executable lets a file be executable.
+	Executable bool
+	// Count is one (default): it must be there once the command has succeeded; or any:
+	// whatever matches may be made, changed or deleted.
+	Count string
+}
+
+// RunLimits bound a command. All but output hold for each of its processes by itself.
+type RunLimits struct {
+	// CPU is processor time, in seconds.
+	CPU int
+	// FileSize is the size of the largest file, in bytes.
+	FileSize int64
+	// OpenFiles is the number of descriptors.
+	OpenFiles int
+	// Processes is the number of processes and threads of the user; root is exempt.
+	Processes int
+	// Memory is address space, in bytes.
+	Memory int64
+	// Output is what it may print, in bytes, to each of its outputs.
+	Output int
+}
+
 // Mkdir makes one directory; its parent must exist and it must not. Deprecated: use
 // mkdir_p.
 type Mkdir struct {
@@ -496,8 +535,20 @@ type Run struct {
 	Chdir      *Path
 	// WritablePaths are what the command may change beside what every one may.
 	WritablePaths []Path
+	// NetworkAccess lets it use any address and port. It excludes network.
 	NetworkAccess bool
-	Guards        []Guard
+	// Network is what it may connect to; absent, with network_access absent or false,
+	// is nothing.
+	Network *Network
+	// PassEnv names variables of the user's environment that it gets to see.
+	PassEnv []string
+	// Outputs are all that it may create, change or delete. Absent means that anything
+	// may be that is writable; an empty list means nothing.
+	Outputs []Output
+	// Timeout ends it after so many seconds.
+	Timeout int
+	Limits  *RunLimits
+	Guards  []Guard
 }
 
 // Type is [TypeRun].
@@ -514,6 +565,9 @@ func (s *Run) writes() []Path {
 		paths = append(paths, *s.StdoutPath)
 	}
 	paths = append(paths, s.WritablePaths...)
+	for i := range s.Outputs {
+		paths = append(paths, s.Outputs[i].Path)
+	}
 	return paths
 }
 

@@ -13,6 +13,13 @@ func printEncode(p *printer, m *model.Model) {
 		}
 		p.f("b = appendGuards(b, s.Guards)\nreturn append(b, '}')\n}\n\n")
 	}
+	for _, o := range m.Objects {
+		p.f("func append%s(b []byte, s %s) []byte {\nstart := len(b)\n", o.Name, o.Name)
+		for _, f := range o.Fields {
+			printEncodeField(p, f)
+		}
+		p.f("return appendObject(b, start)\n}\n\n")
+	}
 }
 
 func printEncodeField(p *printer, f model.Field) {
@@ -20,7 +27,8 @@ func printEncodeField(p *printer, f model.Field) {
 	absent := map[model.Kind]string{
 		model.KindBool: "%s", model.KindChoice: "%s != nil", model.KindSudo: "%s != \"\"", model.KindInt: "%s != 0",
 		model.KindString: "%s != \"\"", model.KindStrings: "len(%s) > 0", model.KindEnv: "len(%s) > 0",
-		model.KindPath: "%s != nil", model.KindPaths: "len(%s) > 0",
+		model.KindPath: "%s != nil", model.KindPaths: "len(%s) > 0", model.KindInts: "len(%s) > 0",
+		model.KindObject: "%s != nil", model.KindObjects: "%s != nil",
 	}
 	if !f.Required {
 		p.f("if "+absent[f.Kind]+" {\n", v)
@@ -41,6 +49,12 @@ func printEncodeField(p *printer, f model.Field) {
 		p.f("b = appendStrings(b, %s)\n", v)
 	case model.KindEnv:
 		p.f("b = appendEnv(b, %s)\n", v)
+	case model.KindInts:
+		p.f("b = appendInts(b, %s)\n", v)
+	case model.KindObject:
+		p.f("b = append%s(b, *%s)\n", f.Object.Name, v)
+	case model.KindObjects:
+		p.f("b = appendList(b, %s, append%s)\n", v, f.Object.Name)
 	case model.KindPaths:
 		p.f("b = appendPaths(b, %s)\n", v)
 	case model.KindPath:

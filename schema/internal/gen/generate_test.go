@@ -56,6 +56,12 @@ func TestGenerateRefuses(t *testing.T) {
 		{"a rule for paths that Go lacks", "path.cue", `{path!: #CommandName, base!: "relative"}`, `{path!: #Text, base!: "relative"}`, "#CommandName"},
 		{"an unknown placeholder", "composite.cue", `"--locale=$locale"`, `"--locale=$lcoale"`, "$lcoale"},
 		{"an unsupported type that is not there", "composite.cue", "configure_php: ", "configure_perl: ", "configure_perl"},
+		{"an object without words", "step.cue", ` @want("an object with the field tcp, a list of ports")`, "", "want"},
+		{"an open object", "step.cue", "\toutput?: #OutputBytes\n", "\toutput?: #OutputBytes\n\t...\n", "must be closed"},
+		{"an object without a name", "step.cue", "limits?:  #RunLimits", "limits?: {cpu?: #Timeout}", "must refer to a definition"},
+		{"a required object", "step.cue", "limits?:  #RunLimits", "limits!:  #RunLimits", "must be optional"},
+		{"a bounded list of strings", "step.cue", "pass_env?: [...#EnvName]", "pass_env?: [...#EnvName] & list.MaxItems(3)", "only lists of numbers and objects"},
+		{"another validator of lists", "step.cue", "[...#Output] & list.MaxItems(256)", "[...#Output] & list.UniqueItems()", "not understood"},
 		{"broken CUE", "value.cue", "#Attempts: int", "#Attempts: int & string", "broken"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -50,6 +50,15 @@ func printComposites(p *printer, m *model.Model) {
 	p.f("}\n")
 }
 
+// printProtected prints the table of protected names.
+func printProtected(p *printer, m *model.Model) {
+	p.f("var protectedNames = []ProtectedName{\n")
+	for _, n := range m.Protected {
+		p.f("{Name: %q, Why: %q},\n", n.Name, n.Why)
+	}
+	p.f("}\n")
+}
+
 func printPairs(p *printer, pairs []model.Pair) {
 	for _, pair := range pairs {
 		p.f("%q: %q,\n", pair.Name, pair.Template)

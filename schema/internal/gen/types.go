@@ -1,6 +1,10 @@
 package main
 
-import "steps.example/schema/internal/model"
+import (
+	"math"
+
+	"steps.example/schema/internal/model"
+)
 
 // printTypes prints the constants and the struct of each step type.
 func printTypes(p *printer, m *model.Model) {
@@ -23,18 +27,28 @@ func printTypes(p *printer, m *model.Model) {
 		p.f("%s,\n", phaseName(ph))
 	}
 	p.f("}\n\n")
+	for _, o := range m.Objects {
+		p.doc(o.Name, o.Doc)
+		p.f("type %s struct {\n", o.Name)
+		printFields(p, o.Fields)
+		p.f("}\n\n")
+	}
 	for _, s := range m.Steps {
 		p.doc(s.Name, s.Doc)
 		p.f("type %s struct {\n", s.Name)
-		for _, f := range s.Fields {
-			p.doc(camel(f.Name), f.Doc)
-			p.f("%s %s\n", camel(f.Name), goType(f))
-		}
+		printFields(p, s.Fields)
 		p.f("Guards []Guard\n}\n\n")
 		p.f("// Type is [Type%s].\nfunc (*%s) Type() Type { return Type%s }\n\n", s.Name, s.Name, s.Name)
 		p.f("// StepGuards are the step's guards.\nfunc (s *%s) StepGuards() []Guard { return s.Guards }\n\n", s.Name)
 		p.f("func (s *%s) setGuards(g []Guard) { s.Guards = g }\n\n", s.Name)
 		printWrites(p, s)
+	}
+}
+
+func printFields(p *printer, fields []model.Field) {
+	for _, f := range fields {
+		p.doc(camel(f.Name), f.Doc)
+		p.f("%s %s\n", camel(f.Name), goType(f))
 	}
 }
 
@@ -44,6 +58,12 @@ func printWrites(p *printer, s model.Step) {
 	for _, f := range s.Fields {
 		v := "s." + camel(f.Name)
 		switch {
+		case f.Kind == model.KindObjects:
+			for _, sub := range f.Object.Fields {
+				if sub.Writes {
+					p.f("for i := range %s {\npaths = append(paths, %s[i].%s)\n}\n", v, v, camel(sub.Name))
+				}
+			}
 		case !f.Writes:
 		case f.Kind == model.KindPaths:
 			p.f("paths = append(paths, %s...)\n", v)
@@ -61,6 +81,14 @@ func phaseName(phase string) string {
 	return "Phase" + camel(phase[:len(phase)-len("_steps")])
 }
 
+// intType is int, unless there are numbers that need more on a small machine.
+func intType(r *model.Rule) string {
+	if *r.Max > math.MaxInt32 {
+		return "int64"
+	}
+	return "int"
+}
+
 func goType(f model.Field) string {
 	switch f.Kind {
 	case model.KindBool:
@@ -70,7 +98,13 @@ func goType(f model.Field) string {
 	case model.KindSudo:
 		return "Sudo"
 	case model.KindInt:
-		return "int"
+		return intType(f.Rule)
+	case model.KindInts:
+		return "[]" + intType(f.Rule)
+	case model.KindObject:
+		return "*" + f.Object.Name
+	case model.KindObjects:
+		return "[]" + f.Object.Name
 	case model.KindString:
 		return "string"
 	case model.KindStrings:

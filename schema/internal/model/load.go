@@ -52,8 +52,12 @@ func details(err error) error {
 func Load(v cue.Value) (m *Model, err error) {
 	l := &loader{root: v, rules: map[string]*Rule{}}
 	defer func() {
-		if f, ok := recover().(failure); ok {
-			m, err = nil, f.error
+		switch r := recover().(type) {
+		case nil:
+		case failure:
+			m, err = nil, r.error
+		default:
+			panic(r)
 		}
 	}()
 	return l.model(), nil
@@ -61,8 +65,9 @@ func Load(v cue.Value) (m *Model, err error) {
 
 // loader walks the schema. It gives up by panicking with a failure, which Load catches.
 type loader struct {
-	root  cue.Value
-	rules map[string]*Rule
+	root    cue.Value
+	rules   map[string]*Rule
+	objects []*Object
 }
 
 type failure struct{ error }
@@ -97,8 +102,10 @@ func (l *loader) model() *Model {
 		l.rule(l.lookup(name))
 	}
 	m.Layouts = l.layouts()
+	protected := l.lookup("#ProtectedNames")
+	l.check(protected, protected.Decode(&m.Protected))
 	m.Composites, m.Unsupported = l.composites(m.Steps), l.unsupported(m.Steps)
-	m.Rules = l.rules
+	m.Rules, m.Objects = l.rules, l.objects
 	return m
 }
 

@@ -2,9 +2,11 @@ package model
 
 // A Model is everything that the schema says.
 type Model struct {
-	Steps  []Step
-	Rules  map[string]*Rule
-	Phases []string
+	Steps []Step
+	// Objects are the objects that fields hold, in the order of their first use.
+	Objects []*Object
+	Rules   map[string]*Rule
+	Phases  []string
 
 	Bases, FormulaBases, GlobBases []string
 	AbsoluteTokens, ValueTokens    []string
@@ -15,6 +17,7 @@ type Model struct {
 
 	Composites  []Composite
 	Unsupported []Pair
+	Protected   []ProtectedName
 }
 
 // A Step is the definition of one step type.
@@ -23,9 +26,21 @@ type Step struct {
 	Name   string
 	Doc    []string
 	Fields []Field
+	// Check is set where fields are checked together.
+	Check bool
 }
 
-// A Field is a field of a step other than type and guards.
+// An Object is the definition of an object that a step's field holds.
+type Object struct {
+	Name   string
+	Doc    []string
+	Fields []Field
+	Check  bool
+	// Want says in words what is wanted.
+	Want string
+}
+
+// A Field is a field of a step other than type and guards, or of an object.
 type Field struct {
 	Name     string
 	Doc      []string
@@ -35,6 +50,21 @@ type Field struct {
 	Writes bool
 	// Rule holds for a scalar, for each element of a list and each value of a map.
 	Rule *Rule
+	// Object is what the field, or each element of it, holds.
+	Object *Object
+	// MinItems and MaxItems bound a list of numbers or objects; 0 is no bound.
+	MinItems, MaxItems int
+}
+
+// Want says in words what the field, or an element of it, wants.
+func (f Field) Want() string {
+	switch {
+	case f.Object != nil:
+		return f.Object.Want
+	case f.Rule != nil:
+		return f.Rule.Want
+	}
+	return "true or false"
 }
 
 // Kind says what a field holds.
@@ -51,6 +81,9 @@ const (
 	KindEnv     Kind = "env"
 	KindPath    Kind = "path"
 	KindPaths   Kind = "paths"
+	KindInts    Kind = "ints"
+	KindObject  Kind = "object"
+	KindObjects Kind = "objects"
 )
 
 // A Rule is a named scalar definition, or a path definition.
@@ -100,6 +133,9 @@ type Var struct {
 	Name, Doc string
 	Dir       bool
 }
+
+// A ProtectedName is a place that only an approved document may change.
+type ProtectedName struct{ Name, Why string }
 
 // A Pair is a name and a template.
 type Pair struct{ Name, Template string }
