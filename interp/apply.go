@@ -31,11 +31,13 @@ type ApplyOptions struct {
 	Provenance Provenance
 	// Expect is the [Plan.Digest] that must come out again; "" means any.
 	Expect string
+	// Capture is how the changes of commands are found; "" chooses.
+	Capture CaptureMode
 }
 
 // ErrPlanMoved says that the tree is no longer the one that a plan was made
 // for. Nothing was changed.
-var ErrPlanMoved = errors.New("the tree has changed since the plan was made, and the same document would now do something else")
+var ErrPlanMoved = errors.New("the tree, or what this machine can keep a command from, has changed since the plan was made: the same document would now do something else")
 
 // Applied is what Apply did.
 type Applied struct {
@@ -49,6 +51,9 @@ type Applied struct {
 // as it was, unless the error matches [commit.ErrBlocked]. A job that is refused
 // changes nothing and gives a *[RefusedError].
 func Apply(ctx context.Context, job Job, host Host, opt ApplyOptions) (_ *Applied, err error) {
+	if err := opt.Capture.check(); err != nil {
+		return nil, err
+	}
 	env, err := newEnvironment(job.Target)
 	if err != nil {
 		return nil, err
@@ -88,7 +93,7 @@ func Apply(ctx context.Context, job Job, host Host, opt ApplyOptions) (_ *Applie
 		}
 		err = tx.Apply(plan.Changes)
 	} else {
-		runs, err = execute(ctx, env, job, host, set, tx, done)
+		runs, err = execute(ctx, env, job, host, set, tx, opt.Capture, done)
 	}
 	if err != nil {
 		return done, err
@@ -111,8 +116,8 @@ type runRecord struct {
 }
 
 // execute interprets the job once more, this time with its commands.
-func execute(ctx context.Context, env *environment, job Job, host Host, set *fsroot.Set, tx *commit.Tx, done *Applied) (_ []runRecord, err error) {
-	x := &executor{host: host, set: set, tx: tx, rules: env.rules(set.Roots())}
+func execute(ctx context.Context, env *environment, job Job, host Host, set *fsroot.Set, tx *commit.Tx, mode CaptureMode, done *Applied) (_ []runRecord, err error) {
+	x := &executor{host: host, set: set, tx: tx, mode: mode, rules: env.rules(set.Roots())}
 	m := &machine{environment: env, ctx: ctx, effects: x}
 	if m.view, err = newView(env, set, host); err != nil {
 		return nil, err
@@ -128,12 +133,13 @@ func execute(ctx context.Context, env *environment, job Job, host Host, set *fsr
 }
 
 // executor is the effects of an apply. What typed steps did before a command is
-// committed into the open transaction, then the command runs and what it
-// changed joins in.
+// committed into the open transaction, then the command runs, and what it made
+// joins in by the same way if it keeps the step's contract.
 type executor struct {
 	host  Host
 	set   *fsroot.Set
 	tx    *commit.Tx
+	mode  CaptureMode
 	rules changeset.Rules
 	runs  []runRecord
 }
@@ -144,7 +150,7 @@ func (x *executor) flush(m *machine) error {
 	if err != nil {
 		return err
 	}
-	if err := x.judge(cs); err != nil {
+	if err := refusedBy(changeset.Judge(cs, x.rules)); err != nil {
 		return err
 	}
 	if !cs.Empty() {
@@ -164,8 +170,8 @@ func (x *executor) refresh(m *machine) (err error) {
 	return err
 }
 
-func (x *executor) judge(cs *changeset.Changeset) error {
-	found := changeset.Judge(cs, x.rules)
+// refusedBy is the violations as an error, nil if there are none.
+func refusedBy(found []changeset.Violation) error {
 	if len(found) == 0 {
 		return nil
 	}
@@ -180,22 +186,25 @@ func (x *executor) run(m *machine, r *Run) ([]byte, error) {
 	if err := x.flush(m); err != nil {
 		return nil, err
 	}
-	if err := x.tx.Snapshot(r.Writes); err != nil {
-		return nil, err
+	if err := x.host.Settle(r); err != nil {
+		return nil, &NeedError{What: "running " + r.Command, Lack: err.Error()}
 	}
-	out, report, runErr := x.host.Run(m.ctx, r)
-	if runErr != nil && (!r.AllowFailure || !isCommandError(runErr)) {
+	out, report, made, runErr := x.watch(m, r)
+	if made == nil {
 		return nil, runErr
 	}
-	made, err := x.tx.Capture()
-	if err != nil {
+	for i := range made.Changes.Changes {
+		made.Changes.Changes[i].Steps = []int{m.step}
+	}
+	// The tree is as it was before the command, whichever way it was watched.
+	if err := x.refresh(m); err != nil {
 		return nil, err
 	}
-	for i := range made.Changes {
-		made.Changes[i].Steps = []int{m.step}
-	}
-	if err := x.judge(made); err != nil {
+	if err := x.judge(m, r, made, runErr != nil); err != nil {
 		return nil, fmt.Errorf("what %s left behind was refused: %w", r.Command, err)
+	}
+	if err := x.tx.Apply(made.Changes); err != nil {
+		return nil, err
 	}
 	x.runs = append(x.runs, runRecord{Run: *r, Report: report})
 	if err := x.refresh(m); err != nil {
@@ -204,9 +213,31 @@ func (x *executor) run(m *machine, r *Run) ([]byte, error) {
 	return out, runErr
 }
 
-func isCommandError(err error) bool {
-	_, ok := errors.AsType[*CommandError](err)
-	return ok
+// judge holds what a command made to the contract of its step, and to the rules
+// for every change.
+func (x *executor) judge(m *machine, r *Run, made *changeset.Captured, failed bool) error {
+	contract, err := m.contract(r, made, failed)
+	if err != nil {
+		return err
+	}
+	contract.Roots = x.rules.Roots
+	found, err := contract.Judge(made, beforeTree{m.view})
+	if err != nil {
+		return err
+	}
+	type breach struct{ path, rule string }
+	known := map[breach]bool{}
+	for _, v := range found {
+		known[breach{v.Path, v.Rule}] = true
+	}
+	rules := x.rules
+	rules.ProtectedName = nil // the contract is stricter
+	for _, v := range changeset.Judge(made.Changes, rules) {
+		if !known[breach{v.Path, v.Rule}] {
+			found = append(found, v)
+		}
+	}
+	return refusedBy(found)
 }
 
 func (x *executor) terminate(m *machine, t *steps.TerminateProcess) error {
@@ -216,6 +247,7 @@ func (x *executor) terminate(m *machine, t *steps.TerminateProcess) error {
 func (x *executor) owner(user, group string) (int, int, error) { return x.host.Owner(user, group) }
 func (x *executor) systemCommand(file string) bool             { return x.host.SystemCommand(file) }
 func (x *executor) root() bool                                 { return x.host.Root() }
+func (x *executor) inGroup(gid int) bool                       { return x.host.InGroup(gid) }
 
 func receiptOf(job Job, p Provenance, done *Applied, runs []runRecord) (*commit.Receipt, error) {
 	phases := make([]string, 0, len(job.Phases))

@@ -6,7 +6,9 @@
 //	done, err := interp.Apply(ctx, job, interp.Machine{}, interp.ApplyOptions{Store: store})
 //
 // Typed steps touch nothing but the view. What must execute goes to the [Host],
-// which jails it; what it changed is captured and joins the others.
+// which jails it by the step's own [Policy]; what it changed is captured, by a
+// layer over the tree or by comparison with a snapshot, and joins the others if it
+// keeps the step's contract (see changeset.Contract).
 //
 // The package does not decide whom to trust: a [Job] holds a document that was
 // verified, or that somebody took responsibility for. It does not protect against

@@ -35,6 +35,10 @@ type Target struct {
 	// Protected are directories that nothing may change, whatever is granted or
 	// approved: where transactions and receipts are kept.
 	Protected []string
+	// ProtectedNames are names that only an approved document may change, beside
+	// those of the schema: one or more components of a path, such as
+	// ".config/tool".
+	ProtectedNames []string
 	// Placeholders: the document comes from Homebrew's API, whose strings name
 	// the directories $HOMEBREW_PREFIX, $HOMEBREW_CELLAR, $APPDIR and /$HOME.
 	Placeholders bool
@@ -48,6 +52,8 @@ type environment struct {
 	tokens       map[string]string
 	grants       []changeset.Grant
 	protected    []string // physical
+	protection   *steps.Protection
+	keep         []string // physical: what no command may touch
 	home         string   // physical; "" if there is none
 	belowHome    []string // the other directories, physical, that are in it
 	runReads     []string
@@ -109,6 +115,17 @@ func newEnvironment(t Target) (*environment, error) {
 	}
 	for _, dir := range t.Protected {
 		e.protected = append(e.protected, fsroot.Physical(dir))
+	}
+	var err error
+	if e.protection, err = steps.NewProtection(t.ProtectedNames...); err != nil {
+		return nil, err
+	}
+	e.keep = slices.Clone(e.protected)
+	if prefix, ok := t.Dirs["homebrew_prefix"]; ok {
+		// The package manager's own program is in a directory that packages share:
+		// its name, and the file if that is a link.
+		brew := filepath.Join(fsroot.Physical(prefix), "bin/brew")
+		e.keep = append(e.keep, slices.Compact([]string{brew, fsroot.Physical(brew)})...)
 	}
 	if dir, ok := t.Dirs["home"]; ok {
 		e.home = fsroot.Physical(dir)

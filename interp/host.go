@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/user"
+	"slices"
 	"strconv"
 
 	"golang.org/x/sys/unix"
@@ -13,11 +14,14 @@ import (
 
 // Host is what a job may want of the machine beside its file system.
 type Host interface {
-	// CanRun says why r cannot be run here, nil if it can; r nil asks about
-	// commands in general.
-	CanRun(r *Run) error
-	// Run executes r in a jail. A command that fails is a *[CommandError]; any
-	// other error means that it did not run as it should have.
+	// Settle completes r's policy with what the machine adds, such as limits, and
+	// the mechanisms by which each guarantee is kept. An error says why r cannot
+	// be run here.
+	Settle(r *Run) error
+	// Run executes r, which was settled, in a jail; what it writes goes to r's
+	// layers, if there are any. A command that fails is a *[CommandError]; any
+	// other error means that it did not run as it should have, and one that
+	// matches [ErrNoLayers] that it did not run at all.
 	Run(ctx context.Context, r *Run) (stdout []byte, report RunReport, err error)
 	// Terminate asks the processes to end and reports whether there were any.
 	Terminate(ctx context.Context, t *Terminate) (bool, error)
@@ -28,23 +32,43 @@ type Host interface {
 	SystemCommand(file string) bool
 	// Root reports whether this process has root's rights.
 	Root() bool
+	// InGroup reports whether this process is in a group.
+	InGroup(gid int) bool
 }
+
+// ErrNoLayers says that what a command writes cannot be redirected here.
+var ErrNoLayers = errors.New("writes cannot be redirected into a layer")
 
 // RunReport is what is worth keeping of a run.
 type RunReport struct {
 	ExitCode   int               `json:"exit_code"`
 	Signal     string            `json:"signal,omitempty"`
 	Mechanisms map[string]string `json:"mechanisms,omitempty"`
+	// Passed are the variables of the user's that were there to be passed.
+	Passed []string `json:"passed_env,omitempty"`
+	// Capture is how its changes were found, see [CaptureMode].
+	Capture CaptureMode `json:"capture,omitempty"`
+	// NoOverlay is why that was not by an overlay, where that was tried.
+	NoOverlay string `json:"no_overlay,omitempty"`
 }
 
 // Machine is the real host.
 type Machine struct {
 	// Helper is the path of the jail's helper; "" finds it, see [jail.Helper].
 	Helper string
+	// Gaps are guarantees of the jail that the user accepts to miss, Require
+	// optional ones that must be kept; see [jail.Guarantees].
+	Gaps, Require []string
 }
 
 // Root implements [Host].
 func (Machine) Root() bool { return os.Geteuid() == 0 }
+
+// InGroup implements [Host].
+func (Machine) InGroup(gid int) bool {
+	groups, err := os.Getgroups()
+	return gid == os.Getegid() || err == nil && slices.Contains(groups, gid)
+}
 
 // SystemCommand implements [Host].
 func (Machine) SystemCommand(file string) bool {

@@ -36,6 +36,9 @@ type effects interface {
 	// systemCommand reports whether file, outside the roots, can be executed.
 	systemCommand(file string) bool
 	root() bool
+	// inGroup reports whether this process is in a group, and so may give its own
+	// files to it.
+	inGroup(gid int) bool
 }
 
 // Warning is a notice that a step prints.

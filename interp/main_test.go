@@ -27,6 +27,8 @@ type world struct {
 	t     *testing.T
 	dir   string
 	store *commit.Store
+	// capture is how the changes of commands are found.
+	capture interp.CaptureMode
 }
 
 // newWorld makes a prefix hb with the keg of demo 1.0, and the tree that lines
@@ -94,7 +96,7 @@ func (w *world) job(list string) interp.Job {
 }
 
 func (w *world) apply(job interp.Job) (*interp.Applied, error) {
-	return interp.Apply(context.Background(), job, interp.Machine{}, interp.ApplyOptions{Store: w.store})
+	return interp.Apply(context.Background(), job, interp.Machine{}, interp.ApplyOptions{Store: w.store, Capture: w.capture})
 }
 
 // listing is the tree with modes, link texts and contents, without the store.

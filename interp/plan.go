@@ -158,7 +158,9 @@ func newView(env *environment, set *fsroot.Set, host Host) (*view.View, error) {
 // rules are what the layout and the user's approvals make of a changeset whose
 // links may lead into the roots.
 func (e *environment) rules(roots []*fsroot.Root) changeset.Rules {
-	rules := changeset.Rules{Grants: e.grants, Approved: e.Approved, Protected: e.protected, MaxChanges: maxChanges}
+	rules := changeset.Rules{
+		Grants: e.grants, Approved: e.Approved, Protected: e.protected, ProtectedName: e.protectedName, MaxChanges: maxChanges,
+	}
 	for _, r := range roots {
 		rules.Roots = append(rules.Roots, r.Path, r.Spelled)
 	}
@@ -174,6 +176,17 @@ func refusalOf(v changeset.Violation) Refusal {
 }
 
 func (p *Plan) refuse(err error) {
+	// Several needs of one step are several refusals.
+	if step, ok := errors.AsType[*StepError](err); ok {
+		if list, ok := step.Err.(interface{ Unwrap() []error }); ok {
+			for _, each := range list.Unwrap() {
+				one := *step
+				one.Err = each
+				p.refuse(&one)
+			}
+			return
+		}
+	}
 	r := Refusal{Rule: "step", Reason: err.Error(), err: err}
 	if step, ok := errors.AsType[*StepError](err); ok {
 		r.Step = step.Step

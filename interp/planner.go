@@ -16,7 +16,7 @@ type planner struct {
 }
 
 func (p *planner) run(m *machine, r *Run) ([]byte, error) {
-	if err := p.host.CanRun(r); err != nil {
+	if err := p.host.Settle(r); err != nil {
 		return nil, &NeedError{What: "running " + r.Command, Lack: err.Error()}
 	}
 	p.plan.Actions = append(p.plan.Actions, Action{Run: r})
@@ -39,6 +39,7 @@ func (p *planner) terminate(m *machine, t *steps.TerminateProcess) error {
 func (p *planner) owner(user, group string) (int, int, error) { return p.host.Owner(user, group) }
 func (p *planner) systemCommand(file string) bool             { return p.host.SystemCommand(file) }
 func (p *planner) root() bool                                 { return p.host.Root() }
+func (p *planner) inGroup(gid int) bool                       { return p.host.InGroup(gid) }
 
 func terminateOf(m *machine, t *steps.TerminateProcess) *Terminate {
 	return &Terminate{Step: m.step, Name: m.expand(t.Name), Full: t.Match == "full"}

@@ -28,6 +28,10 @@ func (m *machine) setOwnership(s *steps.SetOwnership) error {
 		return err
 	}
 	return m.attributes(s.Paths, s.NonRecursive, func(p string, st *changeset.State) error {
+		own := st.UID == uid || st.UID == changeset.KeepOwner
+		if !m.effects.root() && !(own && (st.GID == gid || m.effects.inGroup(gid))) {
+			return &NeedError{What: "changing the owner of " + changeset.Printable(p), Lack: "needs root, and this process is not root"}
+		}
 		return m.view.Chown(p, uid, gid, true)
 	})
 }

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"steps.example/interp/changeset"
+	"steps.example/interp/commit"
 	"steps.example/interp/view"
 	"steps.example/steps"
 )
@@ -34,20 +35,23 @@ type Run struct {
 	// FileIDs identify the files below the roots that arguments and variables
 	// name, such as a script.
 	FileIDs map[string]string `json:"file_ids,omitempty"`
-	// Env are the step's own variables, NAME=VALUE; the jail adds a few.
-	Env    []string `json:"env,omitempty"`
-	Dir    string   `json:"dir"`
-	Stdin  string   `json:"stdin_path,omitempty"`
-	Stdout string   `json:"stdout_path,omitempty"`
-	// Writes are the directories and files that the command may change.
-	Writes []string `json:"writes,omitempty"`
-	// Reads are directories that it may read and execute from beside the
-	// system's own.
-	Reads        []string `json:"reads,omitempty"`
-	Network      bool     `json:"network,omitempty"`
-	AllowFailure bool     `json:"allow_failure,omitempty"`
+	Dir     string            `json:"dir"`
+	Stdin   string            `json:"stdin_path,omitempty"`
+	Stdout  string            `json:"stdout_path,omitempty"`
+	// AllowFailure says that the command may fail; then its outputs need not be
+	// there.
+	AllowFailure bool `json:"allow_failure,omitempty"`
+	// Policy is all that it gets.
+	Policy Policy `json:"policy"`
+
+	// Layers are where what it writes is to go instead; none where it writes to
+	// the tree itself.
+	Layers []commit.Layer `json:"-"`
 
 	input []byte
+	// named are the protected names that the step's outputs and writable paths
+	// name.
+	named []string
 }
 
 // CommandError is a command that failed.
@@ -71,17 +75,7 @@ func (e *CommandError) Error() string {
 }
 
 func (m *machine) run(s *steps.Run) error {
-	if s.Sudo == "true" {
-		if err := m.needRoot("run with sudo"); err != nil {
-			return err
-		}
-	}
-	if s.NetworkAccess {
-		if err := m.need("network", "run with network_access"); err != nil {
-			return err
-		}
-	}
-	r := &Run{Step: m.step, Network: s.NetworkAccess, AllowFailure: s.AllowFailure}
+	r := &Run{Step: m.step, AllowFailure: s.AllowFailure}
 	if err := m.prepareRun(s, r); err != nil {
 		return err
 	}
@@ -116,9 +110,9 @@ func (m *machine) prepareRun(s *steps.Run, r *Run) (err error) {
 		r.Args = append(r.Args, m.expand(a))
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.Env)) {
-		r.Env = append(r.Env, name+"="+m.expand(s.Env[name]))
+		r.Policy.Env = append(r.Policy.Env, name+"="+m.expand(s.Env[name]))
 	}
-	for _, text := range slices.Concat(r.Args, r.Env) {
+	for _, text := range slices.Concat(r.Args, r.Policy.Env) {
 		if strings.ContainsRune(text, 0) {
 			return errors.New("args and env may not hold a NUL byte")
 		}
@@ -149,15 +143,14 @@ func (m *machine) prepareRun(s *steps.Run, r *Run) (err error) {
 			return err
 		}
 	}
-	r.Reads = m.outermost(m.runReads)
-	return m.prepareWrites(s.WritablePaths, r)
+	return m.preparePolicy(s, r)
 }
 
 // filesNamed identifies the files below the roots that arguments and variables
 // of r name.
 func (m *machine) filesNamed(r *Run) map[string]string {
 	texts := slices.Clone(r.Args)
-	for _, v := range r.Env {
+	for _, v := range r.Policy.Env {
 		_, value, _ := strings.Cut(v, "=")
 		texts = append(texts, value)
 	}
@@ -171,61 +164,6 @@ func (m *machine) filesNamed(r *Run) map[string]string {
 		}
 	}
 	return ids
-}
-
-// prepareWrites settles what r may write to: the layout's own directories, and
-// what the step declares.
-func (m *machine) prepareWrites(declared []steps.Path, r *Run) error {
-	// The layout's directories as they are; not where a link in their place
-	// would lead.
-	for _, dir := range m.outermost(m.runWrites) {
-		if slices.Contains(m.runWrites, dir) {
-			r.Writes = append(r.Writes, dir)
-		}
-	}
-	for _, p := range declared {
-		dir, err := m.writable(p)
-		if err != nil {
-			return fmt.Errorf("writable_paths: %w", err)
-		}
-		r.Writes = append(r.Writes, dir)
-	}
-	r.Writes = m.outermost(r.Writes)
-	return m.unprotected(r.Writes)
-}
-
-// writable is the physical path of something that a step declares its command
-// to write to: it must be the package's to change.
-func (m *machine) writable(p steps.Path) (string, error) {
-	dir, err := m.path(p)
-	if err != nil {
-		return "", err
-	}
-	real, err := m.view.Real(dir)
-	if err != nil {
-		return "", err
-	}
-	ok, approval := m.rules(nil).Allowed(real)
-	switch {
-	case ok:
-		return real, nil
-	case approval != "":
-		return "", m.need(approval, "letting a command write to "+changeset.Printable(real))
-	}
-	return "", fmt.Errorf("%s is not the package's to change", changeset.Printable(real))
-}
-
-// unprotected insists that no command may write to, or above, a directory that
-// is protected, such as the store of transactions itself.
-func (m *machine) unprotected(writes []string) error {
-	for _, w := range writes {
-		for _, p := range m.protected {
-			if changeset.Within(w, p) || changeset.Within(p, w) {
-				return fmt.Errorf("a command may not write to %s, which holds %s", w, p)
-			}
-		}
-	}
-	return nil
 }
 
 // command is the absolute path of what to execute. A bare name is looked up in
@@ -314,12 +252,5 @@ func (m *machine) outermost(paths []string) []string {
 			real = append(real, r)
 		}
 	}
-	slices.Sort(real)
-	var out []string
-	for _, p := range slices.Compact(real) {
-		if !slices.ContainsFunc(out, func(o string) bool { return strings.HasPrefix(p, o+"/") }) {
-			out = append(out, p)
-		}
-	}
-	return out
+	return withoutInner(real)
 }

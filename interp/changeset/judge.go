@@ -44,6 +44,10 @@ type Rules struct {
 	// Protected are physical directories that nothing may change, nor anything
 	// above them take away, whatever is granted or approved.
 	Protected []string
+	// ProtectedName gives the protected name, such as ".ssh", that a path is or
+	// lies below; "" if none. A change there takes the approval of
+	// [ProtectedCapability] with the name. Nil means that there are none.
+	ProtectedName func(path string) string
 	// MaxChanges and MaxBytes bound one changeset; 0 means no bound.
 	MaxChanges int
 	MaxBytes   int64
@@ -53,8 +57,9 @@ type Rules struct {
 type Violation struct {
 	Path  string `json:"path"`
 	Steps []int  `json:"steps,omitempty"`
-	// Rule names what was broken, for machines: "grant", "protected", "shared",
-	// "set-id", "link", "kind", "name", "limit".
+	// Rule names what was broken, for machines: "grant", "protected",
+	// "protected-name", "shared", "set-id", "link", "kind", "name", "limit"; of a
+	// [Contract] also "output", "outside", "hard-link", "mode" and "fold".
 	Rule   string `json:"rule"`
 	Reason string `json:"reason"`
 	// Approval is the capability whose approval would allow it; "" if none.
@@ -183,6 +188,11 @@ func (j *judge) protected(c *Change) {
 			return
 		}
 	}
+	if j.ProtectedName != nil {
+		if name := j.ProtectedName(c.Path); name != "" && !j.approved(ProtectedCapability+name) {
+			j.add(c, "protected-name", fmt.Sprintf("%s is a protected name, and changing it needs your approval", name), ProtectedCapability+name)
+		}
+	}
 	switch {
 	case !j.innermost[c.Path]:
 	case c.leaves() && c.Before.Kind == Dir:
@@ -242,21 +252,26 @@ func (j *judge) link(c *Change) {
 	if c.After.Kind != Symlink || c.KeepsObject() || j.approved(LinkOutCapability) {
 		return
 	}
-	target := c.After.Target
-	if climbs(target) {
-		j.add(c, "link", fmt.Sprintf("the link to %q climbs after a name, so where it leads depends on other links", target), LinkOutCapability)
-		return
+	if reason := leadsOut(c.Path, c.After.Target, j.Roots); reason != "" {
+		j.add(c, "link", reason, LinkOutCapability)
 	}
+}
+
+// leadsOut says how the text of a link at path leads out of the roots, or could;
+// "" if it does not.
+func leadsOut(path, text string, roots []string) string {
+	if climbs(text) {
+		return fmt.Sprintf("the link to %q climbs after a name, so where it leads depends on other links", text)
+	}
+	target := text
 	if !filepath.IsAbs(target) {
-		target = filepath.Join(filepath.Dir(c.Path), target)
+		target = filepath.Join(filepath.Dir(path), target)
 	}
 	target = filepath.Clean(target)
-	for _, root := range j.Roots {
-		if Within(target, root) {
-			return
-		}
+	if slices.ContainsFunc(roots, func(root string) bool { return Within(target, root) }) {
+		return ""
 	}
-	j.add(c, "link", fmt.Sprintf("the link would lead out of the package's directories, to %q", c.After.Target), LinkOutCapability)
+	return fmt.Sprintf("the link would lead out of the package's directories, to %q", text)
 }
 
 // climbs reports whether a link's text has a ".." after a name. What is before

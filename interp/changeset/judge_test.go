@@ -435,3 +435,30 @@ func TestJudgeListsAll(t *testing.T) {
 		t.Errorf("not in path order:\n%s", strings.Join(got, "\n"))
 	}
 }
+
+// A change of a protected name takes approval, whoever makes it.
+func TestJudgeProtectedNames(t *testing.T) {
+	t.Parallel()
+	cs := &Changeset{Changes: []Change{
+		{Path: "/p/.rc", After: &State{Kind: File, Mode: 0o644}},
+		{Path: "/p/rc", After: &State{Kind: File, Mode: 0o644}},
+		{Path: "/p/x/.rc", Before: &State{Kind: File, Mode: 0o644}},
+	}}
+	rules := Rules{
+		Grants: []Grant{{Dir: "/p", Access: Write}},
+		ProtectedName: func(path string) string {
+			if strings.HasSuffix(path, "/.rc") {
+				return ".rc"
+			}
+			return ""
+		},
+	}
+	found := Judge(cs, rules)
+	if len(found) != 2 || found[0].Path != "/p/.rc" || found[1].Path != "/p/x/.rc" || found[0].Rule != "protected-name" || found[0].Approval != "protected:.rc" {
+		t.Errorf("got %v", found)
+	}
+	rules.Approved = []string{"protected:.rc"}
+	if found := Judge(cs, rules); len(found) != 0 {
+		t.Errorf("got %v although it is approved", found)
+	}
+}
