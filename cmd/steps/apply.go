@@ -26,6 +26,10 @@ APPROVALS
   terminate               end processes of the user
   set-id                  make set-user-id or set-group-id files
   link:outside            make links that lead out of the directories
+  network:tcp/PORT        a command may connect to this port, and no other
+  env:NAME                a command may see this variable of yours
+  protected:NAME          change a place that other programs act upon, such as
+                          .git/hooks or .bashrc
   read:home, write:home   read or change the home directory
   write:homebrew_prefix, write:prefix_root
                           change the prefix outside the shared directories
@@ -43,6 +47,7 @@ EXIT STATUS
 func newApply(t *terminal) *cobra.Command {
 	var src sourceFlags
 	var target targetFlags
+	var host hostFlags
 	var planPath string
 	cmd := &cobra.Command{
 		Use: "apply [FILE]", Short: "Do what a signed document says, all or nothing", Long: applyLong,
@@ -64,7 +69,7 @@ func newApply(t *terminal) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return runApply(ctx, t, s, job, digest)
+				return runApply(ctx, t, s, job, host, digest)
 			}
 			s, err := src.load(ctx, t, args[0])
 			if err != nil {
@@ -74,11 +79,13 @@ func newApply(t *terminal) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return runApply(ctx, t, s, job, "")
+			return runApply(ctx, t, s, job, host, "")
 		},
 	}
 	src.add(cmd.Flags())
 	target.add(cmd.Flags())
+	host.add(cmd.Flags())
+	host.captureFlag(cmd.Flags())
 	cmd.Flags().StringVar(&planPath, "plan", "", "carry out exactly the plan in `FILE`, or refuse")
 	return cmd
 }
@@ -88,7 +95,7 @@ func onlyWithPlan(flags *pflag.FlagSet) error {
 	var err error
 	flags.Visit(func(f *pflag.Flag) {
 		switch f.Name {
-		case "plan", "policy", "unsigned", "approve", "state", "json":
+		case "plan", "policy", "unsigned", "approve", "state", "json", "allow-gap", "require", "capture":
 		default:
 			err = usagef("--%s does not go with --plan, which has its own", f.Name)
 		}
@@ -96,7 +103,11 @@ func onlyWithPlan(flags *pflag.FlagSet) error {
 	return err
 }
 
-func runApply(ctx context.Context, t *terminal, s *subject, job interp.Job, digest string) error {
+func runApply(ctx context.Context, t *terminal, s *subject, job interp.Job, host hostFlags, digest string) error {
+	capture, err := host.mode()
+	if err != nil {
+		return err
+	}
 	if err := makeTemp(job.Target); err != nil {
 		return err
 	}
@@ -105,8 +116,8 @@ func runApply(ctx context.Context, t *terminal, s *subject, job interp.Job, dige
 		return err
 	}
 	defer store.Close()
-	done, err := interp.Apply(ctx, job, interp.Machine{}, interp.ApplyOptions{
-		Store: store, Provenance: s.provenance, Expect: digest,
+	done, err := interp.Apply(ctx, job, host.machine(), interp.ApplyOptions{
+		Store: store, Provenance: s.provenance, Expect: digest, Capture: capture,
 	})
 	if err != nil {
 		if refused, ok := errors.AsType[*interp.RefusedError](err); ok && t.json {

@@ -53,5 +53,6 @@ func newConformance(t *terminal) *cobra.Command {
 			return nil
 		},
 	})
+	cmd.AddCommand(newConformanceJail(t))
 	return cmd
 }

@@ -32,6 +32,7 @@ EXIT STATUS
 func newPlan(t *terminal) *cobra.Command {
 	var src sourceFlags
 	var target targetFlags
+	var host hostFlags
 	var out string
 	cmd := &cobra.Command{
 		Use: "plan FILE", Short: "Show what a document would change", Long: planLong,
@@ -46,11 +47,12 @@ func newPlan(t *terminal) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return runPlan(cmd.Context(), t, s, job, out)
+			return runPlan(cmd.Context(), t, s, job, host, out)
 		},
 	}
 	src.add(cmd.Flags())
 	target.add(cmd.Flags())
+	host.add(cmd.Flags())
 	cmd.Flags().StringVarP(&out, "output", "o", "", "write the plan to `FILE`, for apply --plan")
 	return cmd
 }
@@ -59,11 +61,11 @@ func newPlan(t *terminal) *cobra.Command {
 // collecting it early costs more time than the memory is worth.
 func fewerCollections() { debug.SetGCPercent(400) }
 
-func runPlan(ctx context.Context, t *terminal, s *subject, job interp.Job, out string) error {
+func runPlan(ctx context.Context, t *terminal, s *subject, job interp.Job, host hostFlags, out string) error {
 	if err := makeTemp(job.Target); err != nil {
 		return err
 	}
-	plan, err := interp.MakePlan(ctx, job, interp.Machine{})
+	plan, err := interp.MakePlan(ctx, job, host.machine())
 	if err != nil {
 		return err
 	}

@@ -40,6 +40,7 @@ type planFile struct {
 	Dirs           map[string]string `json:"dirs"`
 	State          string            `json:"state"`
 	Approved       []string          `json:"approved,omitempty"`
+	Protect        []string          `json:"protect,omitempty"`
 
 	// For readers; apply does not look at them.
 	Changes *changeset.Changeset `json:"changes"`
@@ -51,7 +52,7 @@ func encodePlanFile(s *subject, job interp.Job, p *interp.Plan) ([]byte, error) 
 		Type: "steps-plan", Version: planFileVersion, Created: time.Now().UTC().Truncate(time.Second), Digest: p.Digest(),
 		Unsigned: s.flags.unsigned, PURL: s.flags.purl, Registry: s.flags.registry, ArtifactSHA256: s.flags.artifactSum,
 		Source: s.source, Phases: job.Phases, Removal: job.Removal, OS: job.Target.OS,
-		PackageVersion: job.Target.Version, Dirs: job.Target.Dirs, State: job.Target.Protected[0], Approved: job.Target.Approved,
+		PackageVersion: job.Target.Version, Dirs: job.Target.Dirs, State: job.Target.Protected[0], Approved: job.Target.Approved, Protect: job.Target.ProtectedNames,
 		Changes: p.Changes, Actions: p.Actions,
 	}, "", " ")
 }
@@ -76,7 +77,7 @@ func loadPlan(ctx context.Context, t *terminal, path string, src sourceFlags, ta
 			return nil, interp.Job{}, "", usagef("%s: was made with --approve %s; say it again to approve it", path, strings.Join(f.Approved, ","))
 		}
 	}
-	target.approve = f.Approved
+	target.approve, target.protect = f.Approved, f.Protect
 	target.dirs, target.goos, target.removal = map[string]string{}, f.OS, f.Removal
 	if s.document.Version == "" {
 		target.version = f.PackageVersion

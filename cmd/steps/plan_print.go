@@ -10,6 +10,7 @@ import (
 
 	"steps.example/interp"
 	"steps.example/interp/changeset"
+	"steps.example/interp/jail"
 )
 
 // printPlan prints a plan for people, or one object a line.
@@ -127,18 +128,103 @@ func describeAction(a interp.Action) string {
 	lines := []string{fmt.Sprintf("run      %s (step %d)", strings.Join(quoted(append([]string{r.Name}, r.Args...)), " "), r.Step)}
 	add := func(what string, values ...string) {
 		if len(values) > 0 && values[0] != "" {
-			lines = append(lines, "         "+what+" "+strings.Join(quoted(values), ", "))
+			lines = append(lines, underAction(what, quoted(values))...)
 		}
 	}
+	p := &r.Policy
 	add("in", r.Dir)
-	add("with", r.Env...)
+	add("with", p.Env...)
+	add("with your", p.PassEnv...)
 	add("reads its input from", r.Stdin)
 	add("output goes to", r.Stdout)
-	add("may change", r.Writes...)
-	if r.Network {
+	add("may read, beside the system's own,", p.Reads...)
+	add("may change", p.Writes...)
+	add("is not granted, since nothing is there,", p.Absent...)
+	for _, o := range p.Outputs {
+		lines = append(lines, "         "+describeOutput(o))
+	}
+	if p.Outputs != nil {
+		lines = append(lines, "         makes nothing else")
+	}
+	if p.Network {
 		lines = append(lines, "         may use the network")
 	}
+	for _, port := range p.Ports {
+		lines = append(lines, fmt.Sprintf("         may connect to TCP port %d", port))
+	}
+	if limits := describeLimits(p.Limits); len(limits) > 0 {
+		lines = append(lines, underAction("limited to", limits)...)
+	}
+	add("accepted gaps:", p.Gaps...)
+	if open := notKept(p.Guarantees); len(open) > 0 {
+		add("not guaranteed here:", open...)
+	}
 	return strings.Join(lines, "\n")
+}
+
+func describeOutput(o interp.Output) string {
+	text := "makes " + o.Kind
+	if o.Any {
+		text = "may make any " + o.Kind
+	}
+	text += " " + quoted([]string{o.Path})[0]
+	if o.MaxSize > 0 {
+		text += fmt.Sprintf(", at most %d bytes", o.MaxSize)
+	}
+	if o.Executable {
+		text += ", executable"
+	}
+	return text
+}
+
+// describeLimits names the limits that are not the usual ones.
+func describeLimits(l interp.Limits) []string {
+	var out []string
+	usual := interp.DefaultLimits()
+	for _, v := range []struct {
+		value, usual int64
+		unit         string
+	}{
+		{int64(l.Timeout), int64(usual.Timeout), "seconds"},
+		{int64(l.CPU), int64(usual.CPU), "seconds of processor time"},
+		{l.FileSize, usual.FileSize, "bytes a file"},
+		{int64(l.OpenFiles), int64(usual.OpenFiles), "open files"},
+		{int64(l.Processes), int64(usual.Processes), "processes"},
+		{l.Memory, usual.Memory, "bytes of memory"},
+		{int64(l.Output), int64(usual.Output), "bytes of output"},
+	} {
+		if v.value != v.usual && v.value > 0 {
+			out = append(out, fmt.Sprintf("%d %s", v.value, v.unit))
+		}
+	}
+	return out
+}
+
+// notKept lists the guarantees of the jail that nothing keeps.
+func notKept(kept map[string]string) []string {
+	var out []string
+	for _, g := range jail.Guarantees() {
+		if kept[g.Name] == "none" {
+			out = append(out, g.Name)
+		}
+	}
+	return out
+}
+
+// underAction shows a list under an action, in lines that fit where they can.
+func underAction(what string, values []string) []string {
+	const width, indent = 80, "         "
+	lines := []string{indent + what + " " + values[0]}
+	for _, v := range values[1:] {
+		last := &lines[len(lines)-1]
+		*last += ","
+		if len(*last)+1+len(v) < width {
+			*last += " " + v
+		} else {
+			lines = append(lines, indent+"  "+v)
+		}
+	}
+	return lines
 }
 
 // quoted shows words so that each is one word, and none more than a word.

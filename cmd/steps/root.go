@@ -53,13 +53,16 @@ func newRoot(t *terminal) *cobra.Command {
 	root.AddGroup(
 		&cobra.Group{ID: "author", Title: "For authors:"},
 		&cobra.Group{ID: "apply", Title: "For everybody who installs:"},
+		&cobra.Group{ID: "jail", Title: "For everybody who runs commands of others:"},
 		&cobra.Group{ID: "sign", Title: "For who signs:"},
 		&cobra.Group{ID: "test", Title: "For implementers:"},
 	)
 	root.AddCommand(
 		newValidate(t), newSchema(t),
 		newPlan(t), newApply(t), newUndo(t), newVerify(t), newStatus(t), newRecover(t),
-		newKeygen(t), newSign(t), newVerifyBundle(t),
+		newExec(t), newDoctor(t),
+		newKeygen(t), withBatch(newSign(t), t), newVerifyBundle(t),
+		newRegistry(t), newPush(t), newAttach(t), newPull(t),
 		newConformance(t),
 	)
 	addWorker(root, t)

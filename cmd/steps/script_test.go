@@ -9,6 +9,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	suite "steps.example/conformance/jail"
 	"steps.example/interp"
 	"steps.example/interp/jail"
 )
@@ -17,6 +18,9 @@ func TestMain(m *testing.M) {
 	if jail.IsHelper() {
 		jail.Main()
 		return
+	}
+	if suite.IsPart() {
+		os.Exit(suite.Part())
 	}
 	if os.Getenv(asSteps) == "1" {
 		os.Exit(run(os.Args[1:], stdio()))

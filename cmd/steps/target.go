@@ -94,6 +94,7 @@ type targetFlags struct {
 	goos    string
 	approve []string
 	phases  []string
+	protect []string
 	removal bool
 }
 
@@ -105,6 +106,7 @@ func (f *targetFlags) add(flags *pflag.FlagSet) {
 	flags.StringVar(&f.goos, "os", hostOS(), "the system that guards ask for, `linux|macos`")
 	flags.StringSliceVar(&f.approve, "approve", nil, "allow a `CAPABILITY` that the document asks for; repeatable")
 	flags.StringSliceVar(&f.phases, "phase", nil, "do this `PHASE` only, such as post_install_steps; repeatable")
+	flags.StringSliceVar(&f.protect, "protect", nil, "treat this `NAME` like .git/hooks and .bashrc: nothing may change it unless the document says so and you approve it; repeatable")
 	flags.BoolVar(&f.removal, "removal", false, "the package is being removed: do the phases of a removal, and take away the links that the installation marked for it")
 }
 
@@ -157,7 +159,7 @@ func (f *targetFlags) job(doc *steps.Document) (interp.Job, error) {
 	job.Target = interp.Target{
 		Layout: doc.Layout, Name: doc.Name, Version: version, OS: f.goos, Dirs: dirs, User: userName(),
 		SearchPath: searchPath(), Umask: umask(), Approved: f.approve,
-		Protected:    []string{state},
+		Protected: []string{state}, ProtectedNames: f.protect,
 		Placeholders: doc.Origin != steps.OriginNative,
 	}
 	return job, nil
