@@ -16,18 +16,24 @@ const (
 	KindTooLarge      Kind = "too-large"      // over a size, depth or count limit
 	KindMalformed     Kind = "malformed"      // an input is not what it has to be
 	KindUnsupported   Kind = "unsupported"    // well-formed, but not for this version
-	KindUntrustedKey  Kind = "untrusted-key"  // signed by a key the rule does not list
+	KindUntrustedKey  Kind = "untrusted-key"  // signed by a key or identity the rule does not list
 	KindBadSignature  Kind = "bad-signature"  // the signature does not fit the bytes
+	KindEvidence      Kind = "evidence"       // log entry, timestamp or certificate chain missing or wrong
+	KindIncomplete    Kind = "incomplete"     // the rule wants further signatures
 	KindWrongArtifact Kind = "wrong-artifact" // signed for another artifact digest
 	KindWrongPackage  Kind = "wrong-package"  // signed for another package or registry
 	KindPolicy        Kind = "policy"         // the policy is unusable or has no rule
-	KindRevoked       Kind = "revoked"        // the policy revokes key, bundle or package
+	KindTrustRoot     Kind = "trust-root"     // not the trust root that the policy pins
+	KindRevoked       Kind = "revoked"        // the policy revokes signer, bundle or package
 	KindExpired       Kind = "expired"        // outside the key's window
-	KindStale         Kind = "stale"          // an older revision than the caller requires
+	KindStale         Kind = "stale"          // older than the caller or the policy requires
+	KindEquivocation  Kind = "equivocation"   // other content under a revision already seen
+	KindCapabilities  Kind = "capabilities"   // the document asks for other things than the statement says
+	KindService       Kind = "service"        // a signing service did not do its part
 )
 
 // Error is the type of every error this package returns, except those of the
-// reader given to [ReadBundle] and of a cancelled context.
+// reader given to [ReadBundle], of a [State], and of a cancelled context.
 type Error struct {
 	Kind Kind
 	Msg  string // what is wrong, where and why

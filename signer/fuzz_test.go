@@ -6,6 +6,10 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+	"time"
+
+	protobundle "github.com/sigstore/protobuf-specs/gen/pb-go/bundle/v1"
+	"google.golang.org/protobuf/encoding/protojson"
 )
 
 // Whatever is done to a bundle, what is accepted is what was signed.
@@ -70,6 +74,88 @@ func FuzzSignedStatement(f *testing.F) {
 	})
 }
 
+// The same with certificates, log entries and timestamps, which are parsed before
+// anything is authentic.
+func FuzzVerifyKeyless(f *testing.F) {
+	s := newSigstore(f)
+	policy := withRoot(f, keylessMap(s), s)
+	good := attempt{}.bundle(f, s)
+	f.Add(good)
+	f.Add(attempt{noLog: true, stamps: []time.Time{}}.bundle(f, s))
+	f.Add(attempt{noCert: true}.bundle(f, s))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		v, err := Verify(data, policy, testWant())
+		if err == nil && string(v.Document) != testDocument {
+			t.Errorf("accepted %s", data)
+		}
+	})
+}
+
+// The parts of a bundle that are encoded within it, which FuzzVerifyKeyless can hardly
+// get at: one is replaced by the data.
+func FuzzEvidence(f *testing.F) {
+	s := newSigstore(f)
+	policy := withRoot(f, keylessMap(s), s)
+	good := attempt{}.bundle(f, s)
+	m := entriesOf(f, good)
+	entry := m.GetTlogEntries()[0]
+	for which, data := range [][]byte{
+		m.GetCertificate().GetRawBytes(),
+		m.GetTimestampVerificationData().GetRfc3161Timestamps()[0].GetSignedTimestamp(),
+		entry.GetCanonicalizedBody(),
+		[]byte(entry.GetInclusionProof().GetCheckpoint().GetEnvelope()),
+		entry.GetInclusionProof().GetRootHash(),
+	} {
+		f.Add(uint8(which), data)
+	}
+	f.Fuzz(func(t *testing.T, which uint8, data []byte) {
+		b := new(protobundle.Bundle)
+		if err := protojson.Unmarshal(good, b); err != nil {
+			t.Fatal(err)
+		}
+		m := b.VerificationMaterial
+		entry := m.TlogEntries[0]
+		switch which % 5 {
+		case 0:
+			m.GetCertificate().RawBytes = data
+		case 1:
+			m.TimestampVerificationData.Rfc3161Timestamps[0].SignedTimestamp = data
+		case 2:
+			entry.CanonicalizedBody = data
+		case 3:
+			entry.InclusionProof.Checkpoint.Envelope = strings.ToValidUTF8(string(data), "")
+		default:
+			entry.InclusionProof.RootHash = data
+		}
+		bent, err := encodeBundle(b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		v, err := Verify(bent, policy, testWant())
+		if err == nil && string(v.Document) != testDocument {
+			t.Errorf("accepted %s", bent)
+		}
+	})
+}
+
+// A trust root is believed, but not able to crash who reads it.
+func FuzzParseTrustRoot(f *testing.F) {
+	s := newSigstore(f)
+	f.Add(s.TrustRoot())
+	f.Add([]byte("{}"))
+	data := attempt{}.bundle(f, s)
+	policy := mustPolicy(f, keylessMap(s))
+	f.Fuzz(func(t *testing.T, root []byte) {
+		r, err := ParseTrustRoot(root)
+		if err != nil {
+			return
+		}
+		with := *policy
+		with.root = r
+		_, _ = Verify(data, &with, testWant())
+	})
+}
+
 // A policy that is accepted trusts somebody, within bounds, and says so in any parser.
 func FuzzParsePolicy(f *testing.F) {
 	key := testKey(f, "signer")
@@ -79,6 +165,20 @@ func FuzzParsePolicy(f *testing.F) {
 	f.Add(mustJSON(f, policyMap(key)))
 	f.Add(mustJSON(f, value))
 	f.Add([]byte(`{"version":1,"rules":[]}`))
+	s := newSigstore(f)
+	rich := allOfMap(s, key)
+	rich["index"] = map[string]any{"url": "file:///index", "root": "/r", "sha256": strings.Repeat("ab", 32), "maxAge": "24h", "minVersion": 1}
+	rich["homebrewAPI"] = apiPolicyMap(f, apiKeys()[0].Public())["homebrewAPI"]
+	rich["revoked"] = map[string]any{
+		"logEntries": []any{map[string]any{"log": key.ID(), "index": 7}},
+		"identities": []any{map[string]any{"issuer": testIssuer, "san": testIdentity, "after": "2026-01-01T00:00:00Z"}},
+	}
+	f.Add(mustJSON(f, rich))
+	pattern := keylessMap(s)
+	rule := signerOf(pattern, "keyless")
+	delete(rule, "san")
+	rule["sanPattern"], rule["buildSigner"], rule["tlog"] = "^a|b$", "x", 0
+	f.Add(mustJSON(f, pattern))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		p, err := ParsePolicy(data)
 		if err != nil {
@@ -92,6 +192,7 @@ func FuzzParsePolicy(f *testing.F) {
 			Rules   []struct {
 				Match struct{ Registry, Package string }
 				AnyOf []any
+				AllOf []struct{ AnyOf []any }
 			}
 		}
 		if err := json.Unmarshal(data, &lenient); err != nil {
@@ -101,8 +202,20 @@ func FuzzParsePolicy(f *testing.F) {
 			t.Fatalf("accepted %s", data)
 		}
 		for i, r := range p.rules {
+			signers := 0
+			for _, g := range r.groups {
+				signers += len(g.keys) + len(g.identities)
+				for _, id := range g.identities {
+					if id.need.times < 1 || p.trust.path == "" || id.pattern != nil && !strings.HasPrefix(id.pattern.String(), `\A`) {
+						t.Errorf("identity %+v", id)
+					}
+				}
+			}
+			for _, g := range lenient.Rules[i].AllOf {
+				signers -= len(g.AnyOf)
+			}
 			if r.registry != lenient.Rules[i].Match.Registry || strings.Join(r.packages, "/") != lenient.Rules[i].Match.Package ||
-				len(r.keys) != len(lenient.Rules[i].AnyOf) || len(r.keys) == 0 {
+				signers != len(lenient.Rules[i].AnyOf) || len(r.groups) == 0 {
 				t.Errorf("rule %d of %s", i, data)
 			}
 		}

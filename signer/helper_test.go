@@ -7,6 +7,7 @@ import (
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"strings"
@@ -23,7 +24,9 @@ import (
 const (
 	testRegistry = "https://registry.example"
 	testPURL     = "pkg:generic/acme/foo@1.2.3?arch=amd64&os=linux"
-	testDocument = `{"schema": "1", "post_install_steps": [ {"type":"mkdir_p","path":{"base":"var","path":"caf\u00e9"}} ]}`
+	testDocument = `{"schema": 1, "layout":"homebrew-formula","name":"foo", "post_install_steps": [ ` +
+		`{"type":"mkdir_p","path":{"base":"var","path":"caf\u00e9"}}, ` +
+		`{"type":"run","command":{"base":"bin","path":"x"},"network_access":true} ]}`
 )
 
 var (
@@ -52,7 +55,7 @@ func testRequest() Request {
 		PURL:           testPURL,
 		Revision:       7,
 		IssuedAt:       testTime,
-		Capabilities:   []string{"symlink", "mkdir"},
+		Capabilities:   []string{"run", "network"},
 		Document:       []byte(testDocument),
 		ArtifactSHA256: testArtifact,
 	}
@@ -113,7 +116,7 @@ func forge(t testing.TB, key *Key, payload []byte, payloadType string) []byte {
 
 func forgeContent(t testing.TB, key *Key, content sign.Content) []byte {
 	t.Helper()
-	signed, err := sign.Bundle(content, bareKeypair{keypair{key}}, sign.BundleOptions{})
+	signed, err := sign.Bundle(content, bareKeypair{keypair{key: key}}, sign.BundleOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -196,4 +199,9 @@ func wantError(t testing.TB, err error, kind Kind, text string) {
 	if bytes.ContainsFunc([]byte(err.Error()), func(r rune) bool { return r < ' ' || r == 0x7f }) {
 		t.Errorf("control characters in %q", err)
 	}
+}
+
+func hexOf(data []byte) string {
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:])
 }

@@ -15,13 +15,14 @@ func TestImports(t *testing.T) {
 	t.Parallel()
 	allowed := map[string]bool{}
 	for _, path := range strings.Fields(`
-		bytes context crypto crypto/ecdsa crypto/elliptic crypto/rand crypto/sha256 crypto/x509
-		encoding/asn1 encoding/base64 encoding/hex encoding/pem errors fmt io net/url slices
-		strconv strings time unicode unicode/utf8
+		bytes cmp context crypto crypto/ecdsa crypto/elliptic crypto/rand crypto/rsa crypto/sha256 crypto/sha512 crypto/x509
+		encoding/asn1 encoding/base64 encoding/hex encoding/pem errors fmt io net/url regexp slices
+		strconv strings sync time unicode unicode/utf8
 		github.com/go-json-experiment/json github.com/go-json-experiment/json/jsontext
 		github.com/sigstore/protobuf-specs/gen/pb-go/bundle/v1
 		github.com/sigstore/protobuf-specs/gen/pb-go/common/v1
-		github.com/sigstore/sigstore-go/pkg/bundle github.com/sigstore/sigstore-go/pkg/root
+		github.com/sigstore/sigstore-go/pkg/bundle github.com/sigstore/sigstore-go/pkg/fulcio/certificate
+		github.com/sigstore/sigstore-go/pkg/root
 		github.com/sigstore/sigstore-go/pkg/sign github.com/sigstore/sigstore-go/pkg/verify
 		github.com/sigstore/sigstore/pkg/signature
 		golang.org/x/text/unicode/norm google.golang.org/protobuf/encoding/protojson

@@ -2,6 +2,8 @@ package signer
 
 import (
 	"bytes"
+	"context"
+	"crypto"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -21,12 +23,31 @@ const (
 	maxPEMBytes = 16 << 10
 )
 
-// Key is an ECDSA P-256 signing key. It can be stored and used with [Sign], and
-// that is all: it signs nothing but install-steps statements. Printing a Key
-// shows its id, never the secret.
+// Key is an ECDSA P-256 signing key, here or in a device or service. It can be used
+// with [Sign] or a [Signer], and that is all: it signs nothing but install-steps
+// statements. Printing a Key shows its id, never the secret.
 type Key struct {
-	private *ecdsa.PrivateKey
+	private *ecdsa.PrivateKey // nil for a remote key
+	remote  RemoteSign
 	public  publicKey
+}
+
+// RemoteSign signs the SHA-256 of message with a key that is elsewhere, and returns an
+// ASN.1 signature. It is called by several goroutines at once.
+type RemoteSign func(ctx context.Context, message []byte) ([]byte, error)
+
+// RemoteKey is the key with that public half, which signs by calling sign. What sign
+// returns is checked; what it is given is always the encoding of a statement.
+func RemoteKey(public crypto.PublicKey, sign RemoteSign) (*Key, error) {
+	key, ok := public.(*ecdsa.PublicKey)
+	if !ok {
+		return nil, wrongAlgorithm("remote key", public)
+	}
+	half, err := newPublicKey(key, "remote key")
+	if err != nil {
+		return nil, err
+	}
+	return &Key{remote: sign, public: half}, nil
 }
 
 // publicKey is a P-256 key with its identity.
@@ -73,6 +94,9 @@ func ParsePrivateKey(text []byte) (*Key, error) {
 // MarshalPEM returns the private key as PKCS#8 PEM. Store it where only the signer
 // can read it.
 func (k *Key) MarshalPEM() ([]byte, error) {
+	if k.private == nil {
+		return nil, fail(KindUnsupported, "leave it where it is", "key %s is not here and cannot be stored", k.ID())
+	}
 	der, err := x509.MarshalPKCS8PrivateKey(k.private)
 	if err != nil {
 		return nil, fail(KindMalformed, "make a new key", "encode private key: %s", printable(err))
@@ -92,6 +116,28 @@ func (k *Key) ID() string { return k.public.id }
 // String and GoString keep the secret out of logs, whatever the format verb.
 func (k *Key) String() string   { return "P-256 key " + k.public.id }
 func (k *Key) GoString() string { return k.String() }
+
+// signMessage returns an ASN.1 signature over the sha256 of message, and that digest.
+func (k *Key) signMessage(ctx context.Context, message []byte) (sig, digest []byte, err error) {
+	if err := ctx.Err(); err != nil {
+		return nil, nil, err
+	}
+	sum := sha256.Sum256(message)
+	if k.private != nil {
+		sig, err = k.private.Sign(rand.Reader, sum[:], crypto.SHA256)
+	} else {
+		sig, err = k.remote(ctx, message)
+	}
+	switch {
+	case ctx.Err() != nil:
+		return nil, nil, ctx.Err()
+	case err != nil:
+		return nil, nil, fail(KindService, "check the key", "sign with %s: %s", k, printable(err))
+	case k.private == nil && !ecdsa.VerifyASN1(k.public.key, sum[:], sig):
+		return nil, nil, fail(KindBadSignature, "check which key the service signs with", "sign with %s: the signature is by another key", k)
+	}
+	return sig, sum[:], nil
+}
 
 func newKey(private *ecdsa.PrivateKey) (*Key, error) {
 	public, err := newPublicKey(&private.PublicKey, "private key")

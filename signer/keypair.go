@@ -4,19 +4,20 @@ import (
 	"bytes"
 	"context"
 	"crypto"
-	"crypto/rand"
-	"crypto/sha256"
 	"strconv"
 
 	protocommon "github.com/sigstore/protobuf-specs/gen/pb-go/common/v1"
 	"github.com/sigstore/sigstore-go/pkg/sign"
 )
 
-// keypair lets sigstore-go sign with a [Key]. It refuses everything that is not the
-// DSSE pre-authentication encoding of a well-formed install-steps statement: a
-// signature over other bytes could be moved into an envelope, because an envelope's
-// signature covers nothing but such bytes.
-type keypair struct{ key *Key }
+// keypair lets sigstore-go sign one statement with a [Key]. It refuses everything that
+// is not the DSSE pre-authentication encoding of that statement: a signature over other
+// bytes could be moved into an envelope, because an envelope's signature covers nothing
+// but such bytes.
+type keypair struct {
+	key     *Key
+	payload []byte // the statement, which has been checked
+}
 
 var _ sign.Keypair = keypair{}
 
@@ -35,23 +36,24 @@ func (p keypair) GetPublicKeyPem() (string, error) { return string(p.key.PublicP
 
 // SignData returns the signature over data and the digest that was signed.
 func (p keypair) SignData(ctx context.Context, data []byte) (signature, digest []byte, err error) {
-	if err := ctx.Err(); err != nil {
-		return nil, nil, err
-	}
 	payload, ok := cutPAE(data)
-	if !ok {
+	if !ok || len(payload) == 0 || !bytes.Equal(payload, p.payload) {
 		return nil, nil, fail(KindMalformed, "sign through Sign; this key serves no other purpose",
-			"refusing to sign: the data is not a DSSE encoding of type %s", payloadType)
+			"refusing to sign: the data is not the DSSE encoding of the statement, of type %s", payloadType)
 	}
-	if _, err := decodeStatement(payload); err != nil {
-		return nil, nil, err
+	return p.key.signMessage(ctx, data)
+}
+
+// possession lets a certificate authority see that we hold a key: it signs the name
+// that the certificate will be for, and nothing that could be an envelope's encoding.
+// It is for keys that live no longer than their certificate.
+type possession struct{ keypair }
+
+func (p possession) SignData(ctx context.Context, data []byte) (signature, digest []byte, err error) {
+	if len(data) > maxNameBytes || bytes.HasPrefix(data, []byte("DSSEv1")) {
+		return nil, nil, fail(KindMalformed, "check the identity token", "refusing to sign: %q is not a name", clip(string(data), 100))
 	}
-	sum := sha256.Sum256(data)
-	signature, err = p.key.private.Sign(rand.Reader, sum[:], crypto.SHA256)
-	if err != nil {
-		return nil, nil, fail(KindBadSignature, "check the key", "sign with %s: %s", p.key, printable(err))
-	}
-	return signature, sum[:], nil
+	return p.key.signMessage(ctx, data)
 }
 
 // cutPAE returns the payload of a DSSE pre-authentication encoding

@@ -19,7 +19,7 @@ func TestKeypairSignsStatements(t *testing.T) {
 	t.Parallel()
 	key := testKey(t, "signer")
 	data := pae(payloadType, testPayload(t))
-	sig, digest, err := keypair{key}.SignData(t.Context(), []byte(data))
+	sig, digest, err := keypair{key, []byte(testPayload(t))}.SignData(t.Context(), []byte(data))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -49,11 +49,12 @@ func TestKeypairRefusesForeignData(t *testing.T) {
 		{"no body", fmt.Sprintf("DSSEv1 %d %s 0", len(payloadType), payloadType)},
 		{"a PAE of something else", pae(payloadType, `{"_type":"https://in-toto.io/Statement/v1"}`)},
 		{"a PAE of a blob", pae(payloadType, "hello")},
+		{"another statement", pae(payloadType, string(edit(t, payload, `"revision":7`, `"revision":8`)))},
 		{"a PAE of duplicate keys", pae(payloadType, string(edit(t, payload, `"schema":1,`, `"schema":1,"schema":1,`)))},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			_, err := sign.Bundle(&sign.PlainData{Data: []byte(tc.data)}, keypair{key}, sign.BundleOptions{})
+			_, err := sign.Bundle(&sign.PlainData{Data: []byte(tc.data)}, keypair{key, []byte(testPayload(t))}, sign.BundleOptions{})
 			if e, ok := errors.AsType[*Error](err); !ok || e.Kind != KindMalformed {
 				t.Errorf("got %v, want a refusal", err)
 			}
@@ -65,7 +66,7 @@ func TestKeypairHonoursContext(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, _, err := (keypair{testKey(t, "signer")}).SignData(ctx, []byte(pae(payloadType, testPayload(t)))); !errors.Is(err, context.Canceled) {
+	if _, _, err := (keypair{testKey(t, "signer"), []byte(testPayload(t))}).SignData(ctx, []byte(pae(payloadType, testPayload(t)))); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
 	}
 	if _, err := Sign(ctx, testKey(t, "signer"), testRequest()); !errors.Is(err, context.Canceled) {

@@ -72,7 +72,7 @@ func TestParsePolicyRefuses(t *testing.T) {
 		{"duplicate in a key", inKey(`"id":"x"`), "duplicate"},
 		{"null window", inKey(`"notAfter":null`), "null"},
 		{"null limits", with(`"limits":null`), "null"},
-		{"keyless", replace(`"anyOf":[`, `"anyOf":[{"keyless":{}},`), "keyless"},
+		{"keyless", replace(`"anyOf":[`, `"anyOf":[{"keyless":{}},`), "issuer"},
 		{"no key", replace(`"anyOf":[`, `"anyOf":[{},`), "anyOf 1 has no key"},
 		{"empty anyOf", `{"version":1,"rules":[{"match":{"registry":"https://r.example","package":"pkg:a/b"},"anyOf":[]}]}`, "anyOf is empty"},
 		{"no match", `{"version":1,"rules":[{"anyOf":[]}]}`, "rule 1: match: registry"},
@@ -98,7 +98,6 @@ func TestParsePolicyRefuses(t *testing.T) {
 		{"revoked bundle not a digest", with(`"revoked":{"bundles":["abc"]}`), "bundle 1"},
 		{"revoked bundle in capitals", with(fmt.Sprintf(`"revoked":{"bundles":["%064X"]}`, 0xABC)), "bundle 1"},
 		{"revoked purl without version", with(`"revoked":{"purls":["pkg:a/b"]}`), "purl 1"},
-		{"revoked identities", with(`"revoked":{"identities":[]}`), "identities"},
 		{"deep", strings.Repeat("[", 20000), "depth"},
 		{"huge", strings.Repeat(" ", maxPolicyBytes) + good, "more than"},
 	} {
@@ -115,6 +114,41 @@ func TestParsePolicyRefuses(t *testing.T) {
 		value["rules"] = append(rules, rules[0])
 		_, err := ParsePolicy(mustJSON(t, value))
 		wantError(t, err, KindPolicy, "rule 2 matches the same as rule 1")
+	})
+	s := newSigstore(t)
+	for _, tc := range []struct {
+		name string
+		bend func(first, second map[string]any)
+		want string
+	}{
+		{"a key in two groups", func(first, second map[string]any) { second["anyOf"] = first["anyOf"] }, "allOf 2: anyOf 1 repeats"},
+		{"an identity in two groups", func(first, second map[string]any) {
+			id := map[string]any{"keyless": map[string]any{"issuer": testIssuer, "san": testIdentity}}
+			first["anyOf"] = append(first["anyOf"].([]any), id)
+			second["anyOf"] = []any{id}
+		}, "allOf 2: anyOf 1 repeats"},
+		{"an empty group", func(_, second map[string]any) { second["anyOf"] = []any{} }, "allOf 2: anyOf is empty"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			value := policyMap(key)
+			value["trust"] = trustMap(s)
+			rule := value["rules"].([]any)[0].(map[string]any)
+			first, second := map[string]any{"anyOf": rule["anyOf"]}, map[string]any{}
+			delete(rule, "anyOf")
+			rule["allOf"] = []any{first, second}
+			tc.bend(first, second)
+			_, err := ParsePolicy(mustJSON(t, value))
+			wantError(t, err, KindPolicy, tc.want)
+		})
+	}
+	t.Run("repeated identity", func(t *testing.T) {
+		t.Parallel()
+		value := keylessMap(s)
+		rule := value["rules"].([]any)[0].(map[string]any)
+		rule["anyOf"] = append(rule["anyOf"].([]any), rule["anyOf"].([]any)[0])
+		_, err := ParsePolicy(mustJSON(t, value))
+		wantError(t, err, KindPolicy, "repeats identity")
 	})
 	t.Run("repeated key", func(t *testing.T) {
 		t.Parallel()
@@ -191,12 +225,13 @@ func TestPinnedKeyWindow(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	trusted := trustedKey{publicKey: key.public, notAfter: testTime}
-	if _, err := authenticate(env, trusted, testArtifact, testTime); err != nil {
+	trusted := trustedKey{publicKey: key.public, notAfter: testTime, need: evidence{current: true}}
+	policy := new(Policy)
+	if _, _, err := policy.authenticateKey(env, trusted, testArtifact, testTime); err != nil {
 		t.Error(err)
 	}
-	_, err = authenticate(env, trusted, testArtifact, testTime.Add(time.Second))
-	wantError(t, err, KindBadSignature, "signature")
+	_, _, err = policy.authenticateKey(env, trusted, testArtifact, testTime.Add(time.Second))
+	wantError(t, err, KindExpired, "was not valid")
 }
 
 func TestReadBundle(t *testing.T) {
@@ -219,4 +254,28 @@ type countingReader struct{ read int }
 func (r *countingReader) Read(p []byte) (int, error) {
 	r.read += len(p)
 	return copy(p, bytes.Repeat([]byte("x"), len(p))), nil
+}
+
+// What the policy says of the index is for others to follow.
+func TestPolicyIndex(t *testing.T) {
+	t.Parallel()
+	value := policyMap(testKey(t, "signer"))
+	if _, ok := mustPolicy(t, value).Index(); ok {
+		t.Error("an index that nobody named")
+	}
+	index := map[string]any{
+		"url": "https://registry.example/index", "root": "/etc/steps/tuf.json", "sha256": hexDigest(testArtifact), "maxAge": "90m",
+	}
+	value["index"] = index
+	want := Index{Required: true, URL: "https://registry.example/index", Root: "/etc/steps/tuf.json", RootSHA256: testArtifact, MaxAge: 90 * time.Minute}
+	got, ok := mustPolicy(t, value).Index()
+	if diff := cmp.Diff(want, got); diff != "" || !ok {
+		t.Error(diff)
+	}
+	index["required"], index["minVersion"], index["maxAge"] = false, 12, "48h"
+	want.Required, want.MinVersion, want.MaxAge = false, 12, 48*time.Hour
+	got, _ = mustPolicy(t, value).Index()
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
 }

@@ -2,31 +2,38 @@ package signer
 
 import (
 	"bytes"
-	"crypto/sha256"
-	"encoding/base64"
 	"errors"
 	"fmt"
 	"io"
 	"slices"
-	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-const policyVersion = 1
+const (
+	policyVersion = 1
+	maxGroups     = 8
+)
 
 // policyFile is the form of a policy in JSON. Pointers tell absent members from zero
-// ones.
+// ones. Comments are for people: JSON has no others.
 type policyFile struct {
-	Version int         `json:"version"`
-	Rules   []ruleFile  `json:"rules"`
-	Limits  limitsFile  `json:"limits"`
-	Revoked revokedFile `json:"revoked"`
+	Comment  string        `json:"comment"`
+	Version  int           `json:"version"`
+	Rules    []ruleFile    `json:"rules"`
+	Trust    *trustFile    `json:"trust"`
+	Index    *indexFile    `json:"index"`
+	Homebrew *homebrewFile `json:"homebrewAPI"`
+	Limits   limitsFile    `json:"limits"`
+	Revoked  revokedFile   `json:"revoked"`
 }
 
 type ruleFile struct {
-	Match matchFile    `json:"match"`
-	AnyOf []signerFile `json:"anyOf"`
+	Comment       string       `json:"comment"`
+	Match         matchFile    `json:"match"`
+	PredicateType *string      `json:"predicateType"`
+	AnyOf         []signerFile `json:"anyOf"`
+	AllOf         []groupFile  `json:"allOf"`
 }
 
 type matchFile struct {
@@ -34,27 +41,14 @@ type matchFile struct {
 	Package  string `json:"package"`
 }
 
-type signerFile struct {
-	Key *keyFile `json:"key"`
-}
-
-type keyFile struct {
-	ID        string  `json:"id"`
-	PEM       string  `json:"pem"`
-	NotBefore *string `json:"notBefore"`
-	NotAfter  *string `json:"notAfter"`
+type groupFile struct {
+	AnyOf []signerFile `json:"anyOf"`
 }
 
 type limitsFile struct {
 	BundleBytes  *int64 `json:"bundleBytes"`
 	PayloadBytes *int64 `json:"payloadBytes"`
 	Steps        *int64 `json:"steps"`
-}
-
-type revokedFile struct {
-	Keys    []string `json:"keys"`
-	Bundles []string `json:"bundles"`
-	PURLs   []string `json:"purls"`
 }
 
 // build checks the file and turns it into a Policy.
@@ -83,66 +77,117 @@ func (f *policyFile) build() (*Policy, error) {
 	if p.limits, err = f.Limits.build(); err != nil {
 		return nil, err
 	}
-	p.revoked, err = f.Revoked.build()
-	return p, err
+	if p.revoked, err = f.Revoked.build(); err != nil {
+		return nil, err
+	}
+	if f.Trust != nil {
+		if p.trust, err = f.Trust.build(); err != nil {
+			return nil, within(err, "trust")
+		}
+	} else if i, needs := p.needsRoot(); needs {
+		return nil, policyFault(`add "trust", or ask for less evidence`, "rule %d needs a trust root, but there is no \"trust\"", i+1)
+	}
+	if f.Index != nil {
+		if p.index, err = f.Index.build(); err != nil {
+			return nil, within(err, "index")
+		}
+	}
+	if f.Homebrew != nil {
+		if p.api, err = f.Homebrew.build(); err != nil {
+			return nil, within(err, "homebrewAPI")
+		}
+	}
+	return p, nil
+}
+
+// needsRoot finds the first rule that cannot be followed without a trust root.
+func (p *Policy) needsRoot() (i int, needs bool) {
+	for i, r := range p.rules {
+		for _, g := range r.groups {
+			for _, key := range g.keys {
+				if key.need.needsRoot() {
+					return i, true
+				}
+			}
+			if len(g.identities) > 0 {
+				return i, true
+			}
+		}
+	}
+	return 0, false
 }
 
 func (f *ruleFile) build() (r rule, err error) {
 	if err := checkRegistry(f.Match.Registry); err != nil {
 		return rule{}, within(err, "match")
 	}
-	r = rule{registry: f.Match.Registry, keys: make(map[string]trustedKey)}
+	r = rule{registry: f.Match.Registry}
 	if r.packages, err = parsePattern(f.Match.Package); err != nil {
 		return rule{}, within(err, "match")
 	}
-	if len(f.AnyOf) == 0 {
-		return rule{}, policyFault("list at least one key", "anyOf is empty")
+	// The signers of a rule are for one kind of statement. There is one so far.
+	if f.PredicateType != nil && *f.PredicateType != PredicateType {
+		return rule{}, policyFault("update steps, or correct it",
+			"predicateType %q, but this version knows %s only", clip(*f.PredicateType, 100), PredicateType)
 	}
-	for i, s := range f.AnyOf {
-		if s.Key == nil {
-			return rule{}, policyFault("write {\"key\": {\"id\": …, \"pem\": …}}", "anyOf %d has no key", i+1)
+	groups := f.AllOf
+	switch {
+	case f.AnyOf != nil && f.AllOf != nil:
+		return rule{}, policyFault("decide for one", "both anyOf and allOf")
+	case f.AllOf == nil:
+		groups = []groupFile{{f.AnyOf}}
+	case len(f.AllOf) < 2 || len(f.AllOf) > maxGroups:
+		return rule{}, policyFault("use anyOf for a single one", "allOf has %d groups of signers, want 2 to %d", len(f.AllOf), maxGroups)
+	}
+	for i := range groups {
+		g, err := groups[i].build(&r)
+		if err != nil && f.AllOf != nil {
+			err = within(err, "allOf %d", i+1)
 		}
-		key, err := s.Key.build()
 		if err != nil {
-			return rule{}, within(err, "anyOf %d", i+1)
+			return rule{}, err
 		}
-		if _, twice := r.keys[key.id]; twice {
-			return rule{}, policyFault("list it once, with one window", "anyOf %d repeats key %s", i+1, key.id)
-		}
-		r.keys[key.id] = key
+		r.groups = append(r.groups, g)
 	}
 	return r, nil
 }
 
-func (f *keyFile) build() (k trustedKey, err error) {
-	if k.publicKey, err = parsePublicKey([]byte(f.PEM)); err != nil {
-		return k, within(err, "pem")
+// build refuses a signer that r lists already: it could not be told which of the
+// windows or groups is meant.
+func (f *groupFile) build(r *rule) (group, error) {
+	g := group{keys: make(map[string]trustedKey)}
+	if len(f.AnyOf) == 0 {
+		return g, policyFault("list at least one key or identity", "anyOf is empty")
 	}
-	if f.ID != k.id {
-		return k, policyFault("make sure it is the key you mean, then write its id",
-			"id is %q but the pem's is %q", clip(f.ID, 100), k.id)
+	for i, s := range f.AnyOf {
+		switch {
+		case s.Key != nil && s.Keyless != nil, s.Key == nil && s.Keyless == nil:
+			return g, policyFault("write {\"key\": {…}} or {\"keyless\": {…}}", "anyOf %d has no key, or more than one signer", i+1)
+		case s.Key != nil:
+			key, err := s.Key.build()
+			if err != nil {
+				return g, within(err, "anyOf %d", i+1)
+			}
+			for _, other := range append(slices.Clone(r.groups), g) {
+				if _, twice := other.keys[key.id]; twice {
+					return g, policyFault("list it once, with one window", "anyOf %d repeats key %s", i+1, key.id)
+				}
+			}
+			g.keys[key.id] = key
+		default:
+			id, err := s.Keyless.build()
+			if err != nil {
+				return g, within(err, "anyOf %d", i+1)
+			}
+			for _, other := range append(slices.Clone(r.groups), g) {
+				if slices.ContainsFunc(other.identities, func(o identity) bool { return o.same(&id) }) {
+					return g, policyFault("list it once", "anyOf %d repeats identity %s", i+1, id.String())
+				}
+			}
+			g.identities = append(g.identities, id)
+		}
 	}
-	if k.notBefore, err = parseWindow(f.NotBefore, "notBefore"); err != nil {
-		return k, err
-	}
-	if k.notAfter, err = parseWindow(f.NotAfter, "notAfter"); err != nil {
-		return k, err
-	}
-	if f.NotBefore != nil && f.NotAfter != nil && !k.notBefore.Before(k.notAfter) {
-		return k, policyFault("correct the dates", "notBefore is not before notAfter")
-	}
-	return k, nil
-}
-
-func parseWindow(s *string, member string) (time.Time, error) {
-	if s == nil {
-		return time.Time{}, nil
-	}
-	t, err := time.Parse(time.RFC3339, *s)
-	if err != nil || t.IsZero() {
-		return t, policyFault("write it like 2026-01-31T12:00:00Z", "%s %q is not an RFC 3339 time", member, clip(*s, 100))
-	}
-	return t, nil
+	return g, nil
 }
 
 func (f *limitsFile) build() (Limits, error) {
@@ -168,36 +213,6 @@ func (f *limitsFile) build() (Limits, error) {
 	}
 	l.Steps = int(steps)
 	return l, nil
-}
-
-func (f *revokedFile) build() (revocations, error) {
-	r := revocations{
-		keys:    make(map[string]bool),
-		digests: make(map[[sha256.Size]byte]bool),
-		purls:   make(map[string]bool),
-	}
-	for i, id := range f.Keys {
-		sum, err := base64.StdEncoding.DecodeString(id)
-		if err != nil || len(sum) != sha256.Size || base64.StdEncoding.EncodeToString(sum) != id {
-			return r, policyFault("write the id that `steps keygen` printed", "revoked: key %d, %q, is not a key id", i+1, clip(id, 100))
-		}
-		r.keys[id] = true
-	}
-	for i, s := range f.Bundles {
-		sum, err := parseDigest(s, "bundle")
-		if err != nil {
-			return r, within(err, "revoked: bundle %d", i+1)
-		}
-		r.digests[sum] = true
-	}
-	for i, s := range f.PURLs {
-		p, err := parsePURL(s)
-		if err != nil {
-			return r, within(err, "revoked: purl %d", i+1)
-		}
-		r.purls[p.whole] = true
-	}
-	return r, nil
 }
 
 func policyFault(hint, format string, args ...any) *Error {

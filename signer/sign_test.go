@@ -26,9 +26,12 @@ func TestSignAndVerify(t *testing.T) {
 		Registry:       testRegistry,
 		Revision:       7,
 		IssuedAt:       testTime,
-		Capabilities:   []string{"mkdir", "symlink"},
+		Capabilities:   []string{"network", "run"},
+		MinInterpreter: "1.0",
 		KeyID:          key.ID(),
+		Signatories:    []Signatory{{KeyID: key.ID(), BundleSHA256: got.BundleSHA256}},
 		ArtifactSHA256: testArtifact,
+		PolicySHA256:   got.PolicySHA256,
 		PayloadSHA256:  got.PayloadSHA256,
 		BundleSHA256:   got.BundleSHA256,
 	}
@@ -47,7 +50,7 @@ func TestStatementForm(t *testing.T) {
 		`"subject":[{"name":"` + testPURL + `","digest":{"sha256":"` + hex.EncodeToString(testArtifact[:]) + `"}}],` +
 		`"predicateType":"https://steps.example/install-steps/v1",` +
 		`"predicate":{"schema":1,"registry":"https://registry.example","purl":"` + testPURL + `","revision":7,` +
-		`"issuedAt":"2026-05-01T12:00:00Z","minInterpreter":"1.0","capabilities":["mkdir","symlink"],` +
+		`"issuedAt":"2026-05-01T12:00:00Z","minInterpreter":"1.0","capabilities":["network","run"],` +
 		`"document":` + testDocument + `}}`
 	if got := testPayload(t); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
@@ -79,13 +82,13 @@ func TestDocumentIsKeptToTheByte(t *testing.T) {
 	key := testKey(t, "signer")
 	policy := mustPolicy(t, policyMap(key))
 	for _, doc := range []string{
-		`{}`,
-		"{\n  \"z\" : 1.00e+2 ,\t\"a\":\r\n[ ] }",
-		`{"\u0061":"\/\u00e9é<>&\u2028","n":[-0,1E400,123456789012345678901234567890]}`,
-		`{"document":{"document":{}}}`,
+		`{"name":"foo"}`,
+		"{\n  \"z\" : 1.00e+2 ,\t\"a\":\r\n[ ] ,\"name\":\"foo\"}",
+		`{"\u0061":"\/\u00e9é<>&\u2028","n":[-0,1E400,123456789012345678901234567890],"name":"foo"}`,
+		`{"name":"foo","document":{"document":{}}}`,
 	} {
 		r := testRequest()
-		r.Document = []byte(doc)
+		r.Document, r.Capabilities = []byte(doc), nil
 		v, err := Verify(mustSign(t, key, r), policy, testWant())
 		if err != nil {
 			t.Fatal(err)
@@ -115,18 +118,18 @@ func TestSignNormalises(t *testing.T) {
 	key := testKey(t, "signer")
 	r := testRequest()
 	r.IssuedAt = testTime.Add(500 * time.Millisecond).In(time.FixedZone("x", -7200))
-	r.Capabilities = []string{"b", "a", "b"}
+	r.Capabilities = []string{"run", "network", "run"}
 	v, err := Verify(mustSign(t, key, r), mustPolicy(t, policyMap(key)), testWant())
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !v.IssuedAt.Equal(testTime) || cmp.Diff([]string{"a", "b"}, v.Capabilities) != "" {
+	if !v.IssuedAt.Equal(testTime) || cmp.Diff([]string{"network", "run"}, v.Capabilities) != "" {
 		t.Errorf("got %v, %v", v.IssuedAt, v.Capabilities)
 	}
-	if r.Capabilities[0] != "b" {
+	if r.Capabilities[0] != "run" {
 		t.Error("the request was changed")
 	}
-	r.Capabilities = nil
+	r.Document, r.Capabilities = []byte(`{"schema":1,"layout":"generic","name":"foo"}`), nil
 	v, err = Verify(mustSign(t, key, r), mustPolicy(t, policyMap(key)), testWant())
 	if err != nil || len(v.Capabilities) != 0 {
 		t.Errorf("got %v, %v", v, err)
@@ -169,8 +172,15 @@ func TestSignRefuses(t *testing.T) {
 			r.Document = []byte(`{"x_steps":[` + strings.Repeat("1,", maxLimits.Steps) + `1]}`)
 		}, KindTooLarge, "100001 steps"},
 		{"too large", func(r *Request) {
-			r.Document = []byte(`{"x":"` + strings.Repeat("x", int(maxLimits.PayloadBytes)) + `"}`)
+			r.Document, r.Capabilities = []byte(`{"name":"foo","x":"`+strings.Repeat("x", int(maxLimits.PayloadBytes))+`"}`), nil
 		}, KindTooLarge, "payload has"},
+		{"no document of ours", func(r *Request) { r.Document = []byte(`{"schema":1}`) }, KindMalformed, "layout"},
+		{"capabilities understated", func(r *Request) { r.Capabilities = []string{"run"} }, KindCapabilities, `asks for ["network" "run"]`},
+		{"capabilities overstated", func(r *Request) { r.Capabilities = []string{"run", "network", "sudo"} }, KindCapabilities, "statement says"},
+		{"newer interpreter", func(r *Request) { r.MinInterpreter = "1.1" }, KindUnsupported, "needs interpreter 1.1"},
+		{"previous of the first", func(r *Request) { r.Revision, r.Previous = 1, testArtifact }, KindMalformed, "revision 1"},
+		{"invisible package id", func(r *Request) { r.PackageID = "a\u202eb" }, KindMalformed, "packageId"},
+		{"long package id", func(r *Request) { r.PackageID = strings.Repeat("a", 2000) }, KindMalformed, "packageId"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()

@@ -9,6 +9,8 @@ import (
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
+
+	"steps.example/steps"
 )
 
 const (
@@ -51,16 +53,19 @@ type predicate struct {
 	Schema         int      `json:"schema"`
 	Registry       string   `json:"registry"`
 	PURL           string   `json:"purl"`
+	PackageID      string   `json:"packageId,omitzero"`
 	Revision       int      `json:"revision"`
 	IssuedAt       string   `json:"issuedAt"`
 	MinInterpreter string   `json:"minInterpreter"`
 	Capabilities   []string `json:"capabilities"`
+	Previous       *digest  `json:"previous,omitzero"`
 	// Document stays last: encodeStatement appends it.
 	Document jsontext.Value `json:"document,omitzero"`
 
 	purl     purl
 	issuedAt time.Time
 	artifact [32]byte
+	previous [32]byte
 	steps    int
 }
 
@@ -68,6 +73,9 @@ type predicate struct {
 func newStatement(r Request) (*statement, error) {
 	capabilities := slices.Clone(r.Capabilities)
 	slices.Sort(capabilities)
+	if r.MinInterpreter == "" {
+		r.MinInterpreter = Interpreter
+	}
 	s := &statement{
 		Type:          statementType,
 		Subject:       []subject{{Name: r.PURL, Digest: digest{hex.EncodeToString(r.ArtifactSHA256[:])}}},
@@ -76,12 +84,16 @@ func newStatement(r Request) (*statement, error) {
 			Schema:         schemaVersion,
 			Registry:       r.Registry,
 			PURL:           r.PURL,
+			PackageID:      r.PackageID,
 			Revision:       r.Revision,
 			IssuedAt:       r.IssuedAt.UTC().Format(time.RFC3339),
-			MinInterpreter: Interpreter,
+			MinInterpreter: r.MinInterpreter,
 			Capabilities:   append([]string{}, slices.Compact(capabilities)...),
 			Document:       r.Document,
 		},
+	}
+	if r.Previous != ([32]byte{}) {
+		s.Predicate.Previous = &digest{hex.EncodeToString(r.Previous[:])}
 	}
 	if err := s.check(); err != nil {
 		return nil, err
@@ -148,6 +160,17 @@ func (s *statement) check() (err error) {
 	if err = checkRegistry(p.Registry); err != nil {
 		return err
 	}
+	if err = checkPackageID(p.PackageID); err != nil {
+		return err
+	}
+	if p.Previous != nil {
+		if p.Revision == 1 {
+			return fail(KindMalformed, "count revisions on, or leave out the previous statement", "statement: revision 1 has a previous one")
+		}
+		if p.previous, err = parseDigest(p.Previous.SHA256, "statement: previous digest"); err != nil {
+			return err
+		}
+	}
 	if p.issuedAt, err = parseIssuedAt(p.IssuedAt); err != nil {
 		return err
 	}
@@ -157,8 +180,37 @@ func (s *statement) check() (err error) {
 	if err = checkCapabilities(p.Capabilities); err != nil {
 		return err
 	}
-	p.steps, err = scanDocument(p.Document)
-	return err
+	if p.steps, err = scanDocument(p.Document); err != nil {
+		return err
+	}
+	return checkAsked(p.Document, p.steps, p.Capabilities)
+}
+
+// checkAsked refuses a statement that does not say what its document asks for. One
+// that understates would get past an approval that was given for less.
+func checkAsked(document []byte, count int, stated []string) error {
+	if count > maxLimits.Steps {
+		return fail(KindTooLarge, "split the document", "statement: %d steps, more than %d", count, maxLimits.Steps)
+	}
+	doc, err := steps.Decode(document, steps.DefaultLimits)
+	if err != nil {
+		return fail(KindMalformed, "give a steps document that `steps validate` accepts", "statement: document: %s", printable(err))
+	}
+	if asked := steps.Capabilities(doc); !slices.Equal(asked, stated) {
+		return fail(KindCapabilities, "have the package signed again by `steps sign`",
+			"statement: the document asks for %q, but the statement says %q", asked, stated)
+	}
+	return nil
+}
+
+func checkPackageID(s string) error {
+	if len(s) > maxNameBytes {
+		return fail(KindMalformed, "use the registry's own identifier", "statement: packageId has more than %d bytes", maxNameBytes)
+	}
+	if reason := checkText(s); reason != "" {
+		return fail(KindMalformed, "use the registry's own identifier", "statement: packageId %q %s", clip(s, 100), reason)
+	}
+	return nil
 }
 
 // parseDigest reads a sha256 in lower-case hex. All zeros is refused as what an

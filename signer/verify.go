@@ -1,45 +1,68 @@
 package signer
 
 import (
+	"bytes"
 	"crypto/sha256"
+	"slices"
 	"time"
 )
 
 // Expectation is what the caller knows about the package from elsewhere: its request,
-// its own download, its own clock and state. Nothing in it may come from the bundle.
+// its own download, its own clock, state and index. Nothing in it may come from the
+// bundle.
 type Expectation struct {
 	PURL           string    // the package being installed, with version
 	Registry       string    // where it comes from; "" leaves it to the policy's rule
+	PackageID      string    // the registry's own name for it; "" for any
 	ArtifactSHA256 [32]byte  // of the artifact as downloaded
-	Now            time.Time // judged against the key's window
+	Now            time.Time // judged against the windows of keys
 	MinRevision    int       // the highest revision seen so far, or 0
+	Listed         Mark      // what the signed index lists; zero without an index
+	State          State     // what was seen before; nil for nothing
 }
 
 // Verified is what a bundle says, after every check has passed.
 type Verified struct {
 	// Document is the signed document, byte for byte. Interpret these bytes; reading
 	// the bundle or another file again would undo the verification.
-	Document     []byte
-	PURL         string
-	Registry     string
-	Revision     int
-	IssuedAt     time.Time // the signer's claim
-	Capabilities []string  // the signer's claim; sorted
-	KeyID        string
+	Document       []byte
+	PURL           string
+	Registry       string
+	PackageID      string // may be ""
+	Revision       int
+	IssuedAt       time.Time // the signer's claim
+	MinInterpreter string
+	Capabilities   []string // what the document asks for; sorted
+	KeyID          string   // of the first signatory; "" for an identity
+
+	// Signatories are who signed, one for each group of signers that the rule wants,
+	// in the rule's order.
+	Signatories []Signatory
 
 	PayloadSHA256  [32]byte // identifies the signed statement
-	BundleSHA256   [32]byte // identifies this copy; others of the same statement differ
+	BundleSHA256   [32]byte // of the first signatory
 	ArtifactSHA256 [32]byte
+	PolicySHA256   [32]byte // of the policy that accepted it
 }
 
-// Verify checks that bundle holds steps that a key trusted by policy signed for the
+// Mark is what a [State] is to record of the statement.
+func (v *Verified) Mark() Mark { return Mark{v.Revision, v.PayloadSHA256} }
+
+// Verify checks that bundle holds steps that a signer trusted by policy signed for the
 // package and artifact that the caller wants. On any doubt it returns an [*Error] and
 // no result. It does not keep or change its arguments.
 //
-// The order is: sizes, shape, rule, revocation and window of the key, signature and
-// artifact digest (sigstore-go), then the same verified bytes through a strict
-// decoder, then what they say against what is wanted.
+// The order is: sizes, shape, rule, revocation and window of the signer, then evidence,
+// signature and artifact digest (sigstore-go), then the same verified bytes through a
+// strict decoder, then what they say against what is wanted.
 func Verify(bundle []byte, policy *Policy, want Expectation) (*Verified, error) {
+	return VerifyAll([][]byte{bundle}, policy, want)
+}
+
+// VerifyAll is [Verify] for a rule that wants several signers: it takes one bundle of
+// each, in any order, no more and no fewer. They have to say the same of the same
+// document; only the times at which they were issued may differ.
+func VerifyAll(bundles [][]byte, policy *Policy, want Expectation) (*Verified, error) {
 	if policy == nil {
 		policy = new(Policy)
 	}
@@ -51,35 +74,114 @@ func Verify(bundle []byte, policy *Policy, want Expectation) (*Verified, error) 
 	if err != nil {
 		return nil, err
 	}
-	env, err := parseBundle(bundle, policy.limits)
-	if err != nil {
+	if len(bundles) != len(rule.groups) {
+		return nil, fail(KindIncomplete, "give one bundle of each group of signers",
+			"the rule of the trust policy wants %d signatures, got %d", len(rule.groups), len(bundles))
+	}
+	signed := make([]*signedStatement, len(rule.groups))
+	for _, data := range bundles {
+		n, s, err := policy.verifyOne(data, rule, want)
+		if err != nil {
+			return nil, err
+		}
+		if signed[n] != nil {
+			return nil, fail(KindIncomplete, "give one bundle of each group of signers",
+				"two bundles are by signers of one group; the rule of the trust policy wants another's")
+		}
+		signed[n] = s
+	}
+	for _, s := range signed[1:] {
+		if !signed[0].agrees(s) {
+			return nil, fail(KindEquivocation, "have the package signed again by all its signers",
+				"the bundles are of different statements about %s", name.whole)
+		}
+	}
+	v := signed[0].verified(policy)
+	for _, s := range signed {
+		v.Signatories = append(v.Signatories, s.by)
+	}
+	p := &signed[0].statement.Predicate
+	if err := policy.accept(v, rule, name, p.steps, want.PackageID); err != nil {
 		return nil, err
 	}
-	key, err := policy.keyFor(rule, env.keyID, want.Now)
-	if err != nil {
-		return nil, err
-	}
-	s, err := authenticate(env, key, want.ArtifactSHA256, want.Now)
-	if err != nil {
-		return nil, err
-	}
-	p := &s.Predicate
-	v := &Verified{
-		Document:       p.Document,
-		PURL:           p.PURL,
-		Registry:       p.Registry,
-		Revision:       p.Revision,
-		IssuedAt:       p.issuedAt,
-		Capabilities:   p.Capabilities,
-		KeyID:          key.id,
-		PayloadSHA256:  sha256.Sum256(env.payload),
-		BundleSHA256:   sha256.Sum256(bundle),
-		ArtifactSHA256: p.artifact,
-	}
-	if err := policy.accept(v, rule, name, p.steps, want.MinRevision); err != nil {
+	if err := checkState(v, p.previous, &want); err != nil {
 		return nil, err
 	}
 	return v, nil
+}
+
+// signedStatement is an authentic statement and who signed it.
+type signedStatement struct {
+	statement *statement
+	payload   [32]byte
+	by        Signatory
+}
+
+// verifyOne returns the statement in a bundle that a signer of the rule's group n
+// signed, and that nothing revokes.
+func (p *Policy) verifyOne(data []byte, r *rule, want Expectation) (n int, s *signedStatement, err error) {
+	env, err := parseBundle(data, p.limits)
+	if err != nil {
+		return 0, nil, err
+	}
+	if err := p.revoked.envelope(env); err != nil {
+		return 0, nil, err
+	}
+	n, key, id, err := r.groupFor(env)
+	if err != nil {
+		return 0, nil, err
+	}
+	var st *statement
+	var by *Signatory
+	if key != nil {
+		if err := key.checkClock(want.Now); err != nil {
+			return 0, nil, err
+		}
+		st, by, err = p.authenticateKey(env, *key, want.ArtifactSHA256, want.Now)
+	} else {
+		st, by, err = p.authenticateIdentity(env, id, want.ArtifactSHA256)
+	}
+	if err != nil {
+		return 0, nil, err
+	}
+	if err := p.revoked.signatory(by); err != nil {
+		return 0, nil, err
+	}
+	by.BundleSHA256 = sha256.Sum256(data)
+	s = &signedStatement{statement: st, payload: sha256.Sum256(env.payload), by: *by}
+	if p.revoked.digests[s.payload] || p.revoked.digests[by.BundleSHA256] {
+		return 0, nil, fail(KindRevoked, "update to a later revision or version",
+			"bundle: the trust policy revokes it (payload sha256 %x)", s.payload)
+	}
+	return n, s, nil
+}
+
+// agrees tells whether two statements say the same, whenever they were issued.
+func (s *signedStatement) agrees(other *signedStatement) bool {
+	a, b := &s.statement.Predicate, &other.statement.Predicate
+	return a.PURL == b.PURL && a.Registry == b.Registry && a.PackageID == b.PackageID &&
+		a.Revision == b.Revision && a.MinInterpreter == b.MinInterpreter && a.previous == b.previous &&
+		a.artifact == b.artifact && slices.Equal(a.Capabilities, b.Capabilities) &&
+		bytes.Equal(a.Document, b.Document)
+}
+
+func (s *signedStatement) verified(policy *Policy) *Verified {
+	p := &s.statement.Predicate
+	return &Verified{
+		Document:       p.Document,
+		PURL:           p.PURL,
+		Registry:       p.Registry,
+		PackageID:      p.PackageID,
+		Revision:       p.Revision,
+		IssuedAt:       p.issuedAt,
+		MinInterpreter: p.MinInterpreter,
+		Capabilities:   p.Capabilities,
+		KeyID:          s.by.KeyID,
+		PayloadSHA256:  s.payload,
+		BundleSHA256:   s.by.BundleSHA256,
+		ArtifactSHA256: p.artifact,
+		PolicySHA256:   policy.digest,
+	}
 }
 
 // check refuses expectations that would weaken the verification by being unset.
@@ -103,7 +205,7 @@ func (want *Expectation) check() (purl, error) {
 
 // accept compares an authentic statement with the package that is wanted, the rule
 // and the revocations.
-func (p *Policy) accept(v *Verified, r *rule, want purl, steps, minRevision int) error {
+func (p *Policy) accept(v *Verified, r *rule, want purl, steps int, packageID string) error {
 	switch {
 	case v.PURL != want.whole:
 		return fail(KindWrongPackage, "use the bundle of the package you install",
@@ -111,14 +213,11 @@ func (p *Policy) accept(v *Verified, r *rule, want purl, steps, minRevision int)
 	case v.Registry != r.registry:
 		return fail(KindWrongPackage, "use the bundle of the registry the package comes from",
 			"bundle: signed for registry %s, not for %s", v.Registry, r.registry)
-	case p.revoked.digests[v.PayloadSHA256] || p.revoked.digests[v.BundleSHA256]:
-		return fail(KindRevoked, "update to a later revision or version",
-			"bundle: the trust policy revokes it (payload sha256 %x)", v.PayloadSHA256)
+	case packageID != "" && v.PackageID != packageID:
+		return fail(KindWrongPackage, "use the bundle of the package you install",
+			"bundle: signed for package id %q, not for %q", v.PackageID, packageID)
 	case p.revoked.name(want):
 		return fail(KindRevoked, "update to another version", "the trust policy revokes %s", want.whole)
-	case v.Revision < minRevision:
-		return fail(KindStale, "fetch the current bundle; an older one may be a replay",
-			"bundle: revision %d is older than %d, seen before", v.Revision, minRevision)
 	case steps > p.limits.Steps:
 		return fail(KindTooLarge, "split the document; a policy's limits.steps can raise the limit",
 			"bundle: %d steps, more than %d", steps, p.limits.Steps)
