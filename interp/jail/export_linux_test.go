@@ -1,4 +1,8 @@
 package jail
 
-// RunWith is Run on a machine that offers less than this one.
-var RunWith = run
+// RunWith and CanaryOn are Run and Canary on a machine that offers less than
+// this one.
+var (
+	RunWith  = run
+	CanaryOn = canaryOn
+)

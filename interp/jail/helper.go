@@ -18,11 +18,16 @@ var asked atomic.Bool
 // helper asks first thing in main.
 //
 // Only the arguments decide. To set them is to ask for a helper, which does
-// nothing but run a command with fewer rights.
+// nothing but run a command with fewer rights, or for its canary, which harms
+// nothing.
 func IsHelper() bool {
 	asked.Store(true)
-	return len(os.Args) == 2 && os.Args[0] == wire.Arg0 && os.Args[1] == wire.Arg1
+	return len(os.Args) == 2 && os.Args[0] == wire.Arg0 && os.Args[1] == wire.Arg1 || isCanary()
 }
+
+// isCanary reports whether this process is the command in the jail of a
+// [Canary].
+func isCanary() bool { return len(os.Args) > 1 && os.Args[1] == wire.Canary }
 
 // Helper locates the helper for [Run]: a file named steps-jail beside this
 // program, or else this program itself if it has called [IsHelper]. The small

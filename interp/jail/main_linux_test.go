@@ -43,6 +43,9 @@ func TestMain(m *testing.M) {
 	if len(os.Args) == 3 && os.Args[1] == "nested" {
 		os.Exit(runNested(os.Args[2]))
 	}
+	if len(os.Args) == 3 && os.Args[1] == "confined" {
+		os.Exit(runConfined(os.Args[2]))
+	}
 	os.Exit(m.Run())
 }
 
@@ -88,6 +91,36 @@ func policy(t testing.TB, dir string) jail.Policy {
 		Env:    []string{"PATH=/usr/local/bin:/usr/bin:/bin", "HOME=" + dir, "TMPDIR=" + dir, "LC_ALL=C"},
 		Dir:    dir,
 	}
+}
+
+// A mode is a way in which the jail can work on this machine.
+type mode struct {
+	name    string
+	support jail.Support
+}
+
+// modes are those that work here.
+func modes(t testing.TB) []mode {
+	t.Helper()
+	needJail(t)
+	s := jail.Check()
+	without := s
+	without.Namespaces = false
+	all := []mode{{"landlock", without}}
+	if s.Namespaces {
+		all = append(all, mode{"namespaces", s})
+	}
+	return all
+}
+
+// run runs a command in the jail, with no error from the jail itself.
+func (m mode) run(t testing.TB, p jail.Policy, path string, args ...string) *jail.Result {
+	t.Helper()
+	res, err := jail.RunWith(context.Background(), self(t), p, jail.Command{Path: path, Args: args}, m.support)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return res
 }
 
 // run runs a command in the jail, with no error from the jail itself.

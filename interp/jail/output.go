@@ -1,4 +1,4 @@
-//go:build linux
+//go:build linux || darwin
 
 package jail
 
@@ -7,12 +7,19 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"sync"
 	"time"
 )
 
 // drain is how long a pipe may stay open after every process that could write
 // to it is gone.
 const drain = 10 * time.Second
+
+// Buffers are kept, as clearing new ones takes longer than what most commands
+// print.
+const bufferSize = 64 << 10
+
+var buffers = sync.Pool{New: func() any { return new([bufferSize]byte) }}
 
 // An output is a command's output as it arrives.
 type output struct {
@@ -29,7 +36,9 @@ func collect(pipe *os.File, limit int64, full func()) *output {
 	o := &output{pipe: pipe, done: make(chan struct{})}
 	go func() {
 		defer close(o.done)
-		buf := make([]byte, 64<<10)
+		pooled := buffers.Get().(*[bufferSize]byte)
+		defer buffers.Put(pooled)
+		buf := pooled[:]
 		for {
 			n, err := pipe.Read(buf)
 			room := limit - int64(len(o.data))

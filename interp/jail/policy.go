@@ -32,7 +32,12 @@ type Policy struct {
 	// Network lets the command use TCP and UDP over IP with any address and
 	// port. Without it no socket can be made, Unix sockets included.
 	Network bool
-	// Env is the whole environment, each entry NAME=VALUE.
+	// Ports are TCP ports, at any address, to which the command may connect.
+	// Together with Network they are an error.
+	Ports []uint16
+	// Env is the whole environment, each entry NAME=VALUE. With port 53 granted
+	// RES_OPTIONS=use-vc is added, which makes the C library look names up by
+	// TCP, unless Env sets that variable.
 	Env []string
 	// Dir is the working directory. It is under some Reads, Execs or Writes.
 	Dir string
@@ -40,6 +45,26 @@ type Policy struct {
 	Limits Limits
 	// Gaps are names of guarantees that the user accepts to miss.
 	Gaps []string
+	// Require are names of optional guarantees that must be kept all the same.
+	Require []string
+	// Layers redirect what the command writes, see [Layer].
+	Layers []Layer
+	// Protect are files and directories that the command must leave as they
+	// are, see [TamperError].
+	Protect []string
+	// Report asks for [Result.Denied]. The kernel tells only root, and only with
+	// its audit turned on.
+	Report bool
+}
+
+// A Layer makes what the command writes below Dir go to Upper, so that Dir
+// itself stays as it was: an overlay file system over Dir, with the grants of
+// the policy for the paths below it. Dir is one of the policy's Writes or holds
+// some. Upper and Work are empty directories of the caller, on one file system
+// and out of reach of every grant; how Upper is read is overlayfs' format with
+// the option userxattr.
+type Layer struct {
+	Dir, Upper, Work string
 }
 
 // Limits bound a command. A zero field takes its value from [DefaultLimits].
@@ -51,7 +76,7 @@ type Limits struct {
 	CPU         time.Duration // processor time, in whole seconds, rounded up
 	FileSize    int64         // bytes of the largest file
 	OpenFiles   int64         // descriptors
-	Processes   int64         // processes and threads of the user, also those outside the jail; root is exempt
+	Processes   int64         // processes and threads; the package's comment says what is counted
 	Memory      int64         // bytes of address space; zero here and in the defaults means no limit
 }
 
@@ -113,17 +138,65 @@ func (p Policy) Validate() error {
 	}
 	errs = append(errs, checkEnv(p.Env)...)
 	errs = append(errs, p.Limits.validate()...)
+	if p.Network && len(p.Ports) > 0 {
+		errs = append(errs, errors.New("network and ports: ports are a smaller grant than network; give one of the two"))
+	}
+	if slices.Contains(p.Ports, 0) {
+		errs = append(errs, errors.New("port 0: no service has this port"))
+	}
+	errs = append(errs, p.checkLayers()...)
+	for _, path := range p.Protect {
+		if err := checkPath(path); err != nil {
+			errs = append(errs, fmt.Errorf("protect %q: %w", path, err))
+		}
+	}
 	for _, name := range p.Gaps {
 		if g, ok := findGuarantee(name); !ok {
 			errs = append(errs, fmt.Errorf("gap %q: no guarantee has this name", name))
-		} else if !g.waivable {
+		} else if !g.Waivable {
 			errs = append(errs, fmt.Errorf("gap %q: this guarantee cannot be given up", name))
+		}
+	}
+	for _, name := range p.Require {
+		if _, ok := findGuarantee(name); !ok {
+			errs = append(errs, fmt.Errorf("require %q: no guarantee has this name", name))
+		} else if slices.Contains(p.Gaps, name) {
+			errs = append(errs, fmt.Errorf("require %q: also accepted as a gap", name))
 		}
 	}
 	if err := errors.Join(errs...); err != nil {
 		return fmt.Errorf("jail policy: %w", err)
 	}
 	return nil
+}
+
+func (p Policy) checkLayers() []error {
+	var errs []error
+	add := func(l Layer, text string) { errs = append(errs, fmt.Errorf("layer %q: %s", l.Dir, text)) }
+	for i, l := range p.Layers {
+		for _, path := range []string{l.Dir, l.Upper, l.Work} {
+			if err := checkPath(path); err != nil {
+				errs = append(errs, fmt.Errorf("layer %q: %q: %w", l.Dir, path, err))
+			}
+		}
+		if !slices.ContainsFunc(p.Writes, func(w string) bool { return within(w, l.Dir) }) {
+			add(l, "neither writable nor above a writable path")
+		}
+		for _, private := range []string{l.Upper, l.Work} {
+			if p.covers(private) || within(private, l.Dir) {
+				add(l, fmt.Sprintf("%q is within reach of the command", private))
+			}
+		}
+		if within(l.Upper, l.Work) || within(l.Work, l.Upper) {
+			add(l, "upper and work lie in each other")
+		}
+		for _, other := range p.Layers[:i] {
+			if within(l.Dir, other.Dir) || within(other.Dir, l.Dir) {
+				add(l, fmt.Sprintf("overlaps the layer of %q", other.Dir))
+			}
+		}
+	}
+	return errs
 }
 
 // covers reports whether path is a granted directory or lies under one.

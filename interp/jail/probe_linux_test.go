@@ -1,7 +1,6 @@
 package jail_test
 
 import (
-	"context"
 	"fmt"
 	"os"
 	"os/exec"
@@ -11,8 +10,6 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
-
-	"steps.example/interp/jail"
 )
 
 // A probe is one thing to try. Without a jail it succeeds; in the jail it fails
@@ -24,47 +21,58 @@ type probe struct {
 }
 
 func findProbe(name string) probe {
-	for _, list := range [][]probe{fileProbes, socketProbes, processProbes, kernelProbes, allowedProbes} {
+	for _, list := range [][]probe{fileProbes, socketProbes, processProbes, kernelProbes, allowedProbes, rootProbes} {
 		if i := slices.IndexFunc(list, func(p probe) bool { return p.name == name }); i >= 0 {
 			return list[i]
+		}
+	}
+	for _, p := range portProbes {
+		if p.name == name {
+			return p.probe
 		}
 	}
 	return probe{try: func(world) error { return fmt.Errorf("no probe %q", name) }}
 }
 
+// hidden are the errors of what namespaces hide or mount read-only; without
+// them Landlock says EACCES and EPERM.
+var hidden = map[string]string{"EACCES": "ENOENT EROFS EBUSY", "EPERM": "ESRCH"}
+
 func TestProbes(t *testing.T) {
 	t.Parallel()
-	needJail(t)
-	for _, list := range [][]probe{fileProbes, socketProbes, processProbes, kernelProbes, allowedProbes} {
-		for _, tc := range list {
-			t.Run(tc.name, func(t *testing.T) {
-				t.Parallel()
-				if out, err := plain(t, newWorld(t), tc.name); err != nil {
-					if tc.deny != "" {
-						t.Skipf("this machine denies it without a jail: %s", out)
+	for _, m := range modes(t) {
+		for _, list := range [][]probe{fileProbes, socketProbes, processProbes, kernelProbes, allowedProbes} {
+			for _, tc := range list {
+				t.Run(m.name+"/"+tc.name, func(t *testing.T) {
+					t.Parallel()
+					if out, err := plain(t, newWorld(t), tc.name); err != nil {
+						if tc.deny != "" {
+							t.Skipf("this machine denies it without a jail: %s", out)
+						}
+						t.Fatalf("without a jail: %v\n%s", err, out)
 					}
-					t.Fatalf("without a jail: %v\n%s", err, out)
-				}
-				w := newWorld(t)
-				p := policy(t, w.In)
-				p.Reads = append(p.Reads, w.RO)
-				res, err := jail.Run(context.Background(), self(t), p, jail.Command{
-					Path: self(t), Args: []string{"probe", tc.name, w.encode(t)},
+					w := newWorld(t)
+					p := policy(t, w.In)
+					p.Reads = append(p.Reads, w.RO)
+					res := m.run(t, p, self(t), "probe", tc.name, w.encode(t))
+					got := firstLine(res.Stdout)
+					if tc.deny == "" {
+						if !res.OK() {
+							t.Errorf("%+v: %s%s", res.Signal, res.Stdout, res.Stderr)
+						}
+						return
+					}
+					want := tc.deny
+					if m.support.Namespaces {
+						for _, name := range strings.Fields(tc.deny) {
+							want += " " + hidden[name]
+						}
+					}
+					if res.ExitCode != 1 || !slices.Contains(strings.Fields(want), got) {
+						t.Errorf("exit %d %s, %q, want %s\n%s%s", res.ExitCode, res.Signal, got, want, res.Stdout, res.Stderr)
+					}
 				})
-				if err != nil {
-					t.Fatal(err)
-				}
-				got := firstLine(res.Stdout)
-				if tc.deny == "" {
-					if !res.OK() {
-						t.Errorf("%+v: %s%s", res.Signal, res.Stdout, res.Stderr)
-					}
-					return
-				}
-				if res.ExitCode != 1 || !slices.Contains(strings.Fields(tc.deny), got) {
-					t.Errorf("exit %d %s, %q, want %s\n%s%s", res.ExitCode, res.Signal, got, tc.deny, res.Stdout, res.Stderr)
-				}
-			})
+			}
 		}
 	}
 }
@@ -140,14 +148,14 @@ var fileProbes = []probe{
 	{"reopen a path descriptor", "EACCES", func(w world) error {
 		fd, err := unix.Open(w.out("file"), unix.O_PATH, 0)
 		if err != nil {
-			return fmt.Errorf("opening: %v", err)
+			return fmt.Errorf("opening: %w", err)
 		}
 		return read(fmt.Sprintf("/proc/self/fd/%d", fd))
 	}},
 	{"read below a path descriptor", "EACCES", func(w world) error {
 		fd, err := unix.Open(w.Out, unix.O_PATH|unix.O_DIRECTORY, 0)
 		if err != nil {
-			return fmt.Errorf("opening: %v", err)
+			return fmt.Errorf("opening: %w", err)
 		}
 		_, err = unix.Openat(fd, "file", unix.O_RDONLY, 0)
 		return err
@@ -173,7 +181,7 @@ var fileProbes = []probe{
 	{"execute by descriptor", "EPERM", func(world) error {
 		fd, err := unix.Open("/bin/true", unix.O_RDONLY, 0)
 		if err != nil {
-			return fmt.Errorf("opening: %v", err)
+			return fmt.Errorf("opening: %w", err)
 		}
 		empty, _ := unix.BytePtrFromString("")
 		argv := [2]*byte{empty, nil}
@@ -188,7 +196,7 @@ var fileProbes = []probe{
 	{"fchmod u+s", "EPERM", func(w world) error {
 		fd, err := unix.Open(w.in("file"), unix.O_RDWR, 0)
 		if err != nil {
-			return fmt.Errorf("opening: %v", err)
+			return fmt.Errorf("opening: %w", err)
 		}
 		return unix.Fchmod(fd, 0o4755)
 	}},
@@ -204,7 +212,7 @@ var fileProbes = []probe{
 	{"file flags", "ENOTTY", func(w world) error {
 		fd, err := unix.Open(w.ro("file"), unix.O_RDONLY, 0)
 		if err != nil {
-			return fmt.Errorf("opening: %v", err)
+			return fmt.Errorf("opening: %w", err)
 		}
 		return unix.IoctlSetPointerInt(fd, unix.FS_IOC_SETFLAGS, fsNoAtime)
 	}},
@@ -216,11 +224,8 @@ var fileProbes = []probe{
 		_, err = unix.InotifyAddWatch(fd, w.Out, unix.IN_ALL_EVENTS)
 		return err
 	}},
-	{"shared memory file", "EACCES", func(world) error {
-		name := fmt.Sprintf("/dev/shm/steps-jail-test-%d", os.Getpid())
-		defer os.Remove(name)
-		return put(name)
-	}},
+	// In the world's directory, as the jail may have a /dev/shm of its own.
+	{"shared memory file of another", "EACCES", func(w world) error { return read(w.Shm) }},
 }
 
 var allowedProbes = []probe{
@@ -286,7 +291,13 @@ var allowedProbes = []probe{
 func TestProbeNamesAreUnique(t *testing.T) {
 	t.Parallel()
 	seen := map[string]bool{}
-	for _, p := range slices.Concat(fileProbes, socketProbes, processProbes, kernelProbes, allowedProbes) {
+	for _, p := range slices.Concat(fileProbes, socketProbes, processProbes, kernelProbes, allowedProbes, rootProbes) {
+		if seen[p.name] {
+			t.Errorf("two probes are named %q", p.name)
+		}
+		seen[p.name] = true
+	}
+	for _, p := range portProbes {
 		if seen[p.name] {
 			t.Errorf("two probes are named %q", p.name)
 		}

@@ -98,7 +98,7 @@ var processProbes = []probe{
 	{"signal by pidfd", "EPERM", func(w world) error {
 		fd, err := unix.PidfdOpen(w.Victim, 0)
 		if err != nil {
-			return fmt.Errorf("opening: %v", err)
+			return fmt.Errorf("opening: %w", err)
 		}
 		return unix.PidfdSendSignal(fd, 0, nil, 0)
 	}},
@@ -121,7 +121,7 @@ var processProbes = []probe{
 	{"take a descriptor of a process", "EPERM", func(w world) error {
 		fd, err := unix.PidfdOpen(w.Victim, 0)
 		if err != nil {
-			return fmt.Errorf("opening: %v", err)
+			return fmt.Errorf("opening: %w", err)
 		}
 		_, err = unix.PidfdGetfd(fd, 0, 0)
 		return err

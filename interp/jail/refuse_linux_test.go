@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"steps.example/interp/jail"
+	"steps.example/interp/jail/internal/wire"
 )
 
 func TestNotExecuted(t *testing.T) {
@@ -78,10 +79,15 @@ func TestRefused(t *testing.T) {
 			p.Dir = dir + "/bin"
 		}},
 		{"directory is a file", "working directory", func(p *jail.Policy, _ *jail.Support) { p.Dir = "/usr/bin/env" }},
+		{"helper below a layer", "under the layer", func(p *jail.Policy, s *jail.Support) {
+			s.Namespaces = true
+			p.Layers = []jail.Layer{{Dir: dir, Upper: filepath.Dir(self(t)), Work: "/no/such"}}
+		}},
 		{"helper in a writable directory", "helper", func(p *jail.Policy, _ *jail.Support) { p.Writes = append(p.Writes, filepath.Dir(self(t))) }},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			p, s := policy(t, dir), s
+			s.Namespaces = false
 			tc.change(&p, &s)
 			marker := filepath.Join(dir, "ran")
 			res, err := jail.RunWith(context.Background(), self(t), p, jail.Command{Path: "/bin/sh", Args: []string{"-c", "echo >" + marker}}, s)
@@ -100,7 +106,7 @@ func TestRefused(t *testing.T) {
 func TestHelperByHand(t *testing.T) {
 	t.Parallel()
 	cmd := exec.Command(self(t))
-	cmd.Args = []string{"steps-jail", "supervise-1"}
+	cmd.Args = []string{wire.Arg0, wire.Arg1}
 	out, err := cmd.CombinedOutput()
 	if err == nil || !strings.Contains(string(out), "not sealed memory") {
 		t.Errorf("%v, %s", err, out)

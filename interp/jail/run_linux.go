@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -24,20 +25,79 @@ func run(ctx context.Context, helper string, p Policy, c Command, s Support) (*R
 		err = c.validate()
 	}
 	if err == nil {
-		err = checkHelper(helper, p)
-	}
-	if err == nil {
 		err = ctx.Err()
 	}
 	if err != nil {
 		return nil, err
 	}
-	limits := p.Limits.withDefaults()
-	j, err := start(helper, newOrder(p, c, s), c.Stdin, limits.OutputBytes)
+	if !s.Namespaces && len(p.Layers) > 0 {
+		return nil, &LayerError{Dir: p.Layers[0].Dir, Err: errors.New("it takes namespaces, which do not work here")}
+	}
+	program, err := openHelper(helper, p)
 	if err != nil {
 		return nil, err
 	}
-	return j.wait(ctx, limits.Wall, c.Path, kept)
+	defer program.Close()
+	res, err := runAs(ctx, program, p, c, s, kept)
+	var none *noNamespaces
+	if !errors.As(err, &none) {
+		return res, err
+	}
+	// Nothing has run. Without namespaces the jail is weaker, which is for the
+	// policy to accept.
+	s.Namespaces = false
+	s.Missing = append(slices.Clone(s.Missing), "namespaces failed: "+none.Error())
+	if kept, err = s.Judge(p); err != nil {
+		return nil, err
+	}
+	if len(p.Layers) > 0 {
+		return nil, &LayerError{Dir: p.Layers[0].Dir, Err: none}
+	}
+	return runAs(ctx, program, p, c, s, kept)
+}
+
+// noNamespaces says that the machine gave the helper no namespaces to work in.
+type noNamespaces struct{ err error }
+
+func (e *noNamespaces) Error() string { return e.err.Error() }
+
+// runAs runs the command with exactly the mechanisms of s.
+func runAs(ctx context.Context, helper *os.File, p Policy, c Command, s Support, kept map[string]string) (*Result, error) {
+	guards, err := protect(p, s)
+	if err != nil {
+		return nil, err
+	}
+	defer forget(guards)
+	order := newOrder(p, c, s)
+	var log *audit
+	var gap string
+	if p.Report {
+		if log, gap = listen(s); log != nil {
+			order.Token = log.token
+		}
+	}
+	res, err := supervise(ctx, helper, order, p, c, kept)
+	var denied []Denial
+	if log != nil {
+		denied = log.end()
+	}
+	if res != nil {
+		res.Denied, res.ReportGap = denied, gap
+	}
+	if tampered := check(guards); tampered != nil {
+		return nil, errors.Join(err, tampered)
+	}
+	return res, err
+}
+
+// supervise starts a helper and sees its command to the end.
+func supervise(ctx context.Context, helper *os.File, order wire.Order, p Policy, c Command, kept map[string]string) (*Result, error) {
+	limits := p.Limits.withDefaults()
+	j, err := start(helper, order, c.Stdin, limits.OutputBytes)
+	if err != nil {
+		return nil, err
+	}
+	return j.wait(ctx, limits.Wall, p, c, kept)
 }
 
 // A session is a helper at work, seen from its caller.
@@ -45,6 +105,7 @@ type session struct {
 	helper         *os.Process
 	control        *os.File // closed to stop
 	stdout, stderr *output
+	namespaces     bool
 	report         chan answer
 	capped         chan struct{} // receives when an output is full
 }
@@ -55,7 +116,7 @@ type answer struct {
 }
 
 // start starts the helper with descriptors as package wire numbers them.
-func start(helper string, order wire.Order, stdin []byte, outputBytes int64) (*session, error) {
+func start(helper *os.File, order wire.Order, stdin []byte, outputBytes int64) (*session, error) {
 	encoded := order.Encode()
 	if len(encoded) > wire.MaxSize {
 		return nil, fmt.Errorf("jail: policy, arguments and environment take %d bytes, more than %d", len(encoded), wire.MaxSize)
@@ -100,23 +161,19 @@ func start(helper string, order wire.Order, stdin []byte, outputBytes int64) (*s
 		closeAll(ours)
 		return nil, fmt.Errorf("jail: preparing the helper: %w", failed)
 	}
-	process, err := os.StartProcess(helper, []string{wire.Arg0, wire.Arg1}, &os.ProcAttr{
-		Dir:   "/",
-		Env:   []string{},
-		Files: theirs,
-		// Out of reach of the terminal's signals: it ends by its control pipe,
-		// after the tree, and not before.
-		Sys: &unix.SysProcAttr{Setsid: true},
-	})
+	add(helper, nil, nil)
+	process, err := startHelper(helper, theirs, order.Namespaces)
+	theirs = theirs[:len(theirs)-1] // stays the caller's
 	if err != nil {
 		closeAll(ours)
-		return nil, fmt.Errorf("jail: starting the helper: %w", err)
+		return nil, err
 	}
 	j := &session{
-		helper:  process,
-		control: ours[2],
-		report:  make(chan answer, 1),
-		capped:  make(chan struct{}, 2),
+		helper:     process,
+		control:    ours[2],
+		namespaces: order.Namespaces,
+		report:     make(chan answer, 1),
+		capped:     make(chan struct{}, 2),
 	}
 	full := func() { j.capped <- struct{}{} }
 	j.stdout = collect(ours[0], outputBytes, full)
@@ -137,7 +194,11 @@ func (j *session) hear(pipe *os.File) {
 	case waitErr != nil:
 		a.err = fmt.Errorf("jail: waiting for the helper: %w", waitErr)
 	case len(data) == 0:
-		a.err = fmt.Errorf("jail: the helper ended without a report (%v); processes of the command may be left", state)
+		left := "; processes of the command may be left"
+		if j.namespaces {
+			left = " and the command with it"
+		}
+		a.err = fmt.Errorf("jail: the helper ended without a report (%v)%s", state, left)
 	default:
 		a.report, a.err = wire.DecodeReport(data)
 	}
@@ -145,7 +206,7 @@ func (j *session) hear(pipe *os.File) {
 }
 
 // wait sees the command to its end, by itself or by force.
-func (j *session) wait(ctx context.Context, wall time.Duration, path string, kept map[string]string) (*Result, error) {
+func (j *session) wait(ctx context.Context, wall time.Duration, p Policy, c Command, kept map[string]string) (*Result, error) {
 	res := &Result{Mechanisms: kept}
 	timer := time.NewTimer(wall)
 	defer timer.Stop()
@@ -160,7 +221,7 @@ func (j *session) wait(ctx context.Context, wall time.Duration, path string, kep
 	case <-ctx.Done():
 		a = j.stop()
 		if a.err == nil {
-			a.err = fmt.Errorf("jail: %q was stopped: %w", path, ctx.Err())
+			a.err = fmt.Errorf("jail: %q was stopped: %w", c.Path, ctx.Err())
 		}
 	}
 	j.control.Close()
@@ -181,7 +242,7 @@ func (j *session) wait(ctx context.Context, wall time.Duration, path string, kep
 			res.Signal = fmt.Sprintf("signal %d", a.report.Code)
 		}
 	default:
-		return nil, refused(a.report, path)
+		return nil, refused(a.report, p, c)
 	}
 	return res, nil
 }
@@ -200,13 +261,23 @@ func (j *session) stop() answer {
 }
 
 // refused says why the command was not started.
-func refused(r wire.Report, path string) error {
+func refused(r wire.Report, p Policy, c Command) error {
 	errno := unix.Errno(r.Errno)
-	if r.Outcome == wire.NotExecuted {
-		return &ExecError{Path: path, Err: errno}
-	}
+	err := error(errno)
 	if errno == 0 {
-		return fmt.Errorf("jail: %s", r.Message)
+		err = errors.New(r.Message)
 	}
-	return fmt.Errorf("jail: %s: %w", r.Message, errno)
+	switch {
+	case r.Outcome == wire.NotExecuted:
+		return &ExecError{Path: c.Path, Err: err}
+	case r.Outcome == wire.NotLayered && int(r.Code) < len(p.Layers):
+		return &LayerError{Dir: p.Layers[r.Code].Dir, Err: err}
+	}
+	if errno != 0 {
+		err = fmt.Errorf("%s: %w", r.Message, errno)
+	}
+	if r.Outcome == wire.NoRoot {
+		return &noNamespaces{err}
+	}
+	return fmt.Errorf("jail: %w", err)
 }

@@ -106,7 +106,6 @@ func TestEnvironment(t *testing.T) {
 }
 
 // Every attribute of the process that the policy does not set is a fixed one.
-
 func TestProcessAttributes(t *testing.T) {
 	t.Parallel()
 	needJail(t)
@@ -121,55 +120,68 @@ func TestProcessAttributes(t *testing.T) {
 }
 
 // /proc is no default grant, but a test may read one process's status from
-
 // outside while it sleeps.
-
 func TestPrivileges(t *testing.T) {
 	t.Parallel()
-	needJail(t)
-	dir := tempDir(t)
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
-	done := make(chan error, 1)
-	go func() {
-		_, err := jail.Run(ctx, self(t), policy(t, dir), jail.Command{
-			Path: "/bin/sh", Args: []string{"-c", "exec sleep 1000.0" + strconv.Itoa(os.Getpid())},
+	for i, m := range modes(t) {
+		t.Run(m.name, func(t *testing.T) {
+			t.Parallel()
+			tag := "1000.0" + strconv.Itoa(i) + strconv.Itoa(os.Getpid())
+			dir := tempDir(t)
+			ctx, cancel := context.WithCancel(context.Background())
+			defer cancel()
+			done := make(chan error, 1)
+			go func() {
+				_, err := jail.RunWith(ctx, self(t), policy(t, dir), jail.Command{
+					Path: "/bin/sh", Args: []string{"-c", "exec sleep " + tag},
+				}, m.support)
+				done <- err
+			}()
+			pid := await(t, "sleep\x00"+tag+"\x00")
+			status, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/status")
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, line := range []string{
+				"CapInh:\t0000000000000000", "CapPrm:\t0000000000000000", "CapEff:\t0000000000000000", "CapAmb:\t0000000000000000",
+				"NoNewPrivs:\t1", "Seccomp:\t2", "SigBlk:\t0000000000000000", "SigIgn:\t0000000000000000",
+			} {
+				if !strings.Contains(string(status), line) {
+					t.Errorf("no %q in\n%s", line, status)
+				}
+			}
+			if (os.Getuid() == 0 || m.support.Namespaces) && !strings.Contains(string(status), "CapBnd:\t0000000000000000") {
+				t.Errorf("the bounding set is not empty:\n%s", status)
+			}
+			if sid, err := unix.Getsid(pid); err != nil || sid != pid {
+				t.Errorf("session %d of process %d, %v", sid, pid, err)
+			}
+			cancel()
+			if err := <-done; !errors.Is(err, context.Canceled) {
+				t.Errorf("cancelled run: %v", err)
+			}
 		})
-		done <- err
-	}()
-	pid := await(t, "sleep\x001000.0"+strconv.Itoa(os.Getpid())+"\x00")
-	status, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/status")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, line := range []string{
-		"CapInh:\t0000000000000000", "CapPrm:\t0000000000000000", "CapEff:\t0000000000000000", "CapAmb:\t0000000000000000",
-		"NoNewPrivs:\t1", "Seccomp:\t2", "SigBlk:\t0000000000000000", "SigIgn:\t0000000000000000",
-	} {
-		if !strings.Contains(string(status), line) {
-			t.Errorf("no %q in\n%s", line, status)
-		}
-	}
-	if os.Getuid() == 0 && !strings.Contains(string(status), "CapBnd:\t0000000000000000") {
-		t.Errorf("the bounding set of root is not empty:\n%s", status)
-	}
-	if sid, err := unix.Getsid(pid); err != nil || sid != pid {
-		t.Errorf("session %d of process %d, %v", sid, pid, err)
-	}
-	cancel()
-	if err := <-done; !errors.Is(err, context.Canceled) {
-		t.Errorf("cancelled run: %v", err)
 	}
 }
 
-// await finds the process with a command line, waiting for it to appear.
-
-// daemons leaves processes behind in every way that a shell can, and waits
-
-// until all run.
-
-// A fork bomb is over when its parent is.
-
-// Killed from outside, the helper takes at least the command with it.
-
-// Killed itself, the caller takes the whole tree with it.
+// Where the kernel does not tell of denials, the reason is told.
+func TestReport(t *testing.T) {
+	t.Parallel()
+	needJail(t)
+	p := policy(t, tempDir(t))
+	p.Report = true
+	res := shell(t, p, "cat /usr/bin/env >/dev/null; ls / >/dev/null")
+	if res.ReportGap == "" {
+		t.Errorf("%+v", res)
+	}
+	for _, d := range res.Denied {
+		if d.What == "" || d.By != "landlock" {
+			t.Errorf("%+v", d)
+		}
+	}
+	t.Log(res.ReportGap, res.Denied)
+	p.Report = false
+	if res := shell(t, p, "true"); res.ReportGap != "" || res.Denied != nil {
+		t.Errorf("%+v", res)
+	}
+}

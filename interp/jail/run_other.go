@@ -1,4 +1,4 @@
-//go:build !linux
+//go:build !linux && !darwin
 
 package jail
 
@@ -20,4 +20,10 @@ func run(_ context.Context, _ string, p Policy, _ Command, s Support) (*Result, 
 func Main() {
 	fmt.Fprintf(os.Stderr, "steps-jail: no jail on %s yet\n", runtime.GOOS)
 	os.Exit(2)
+}
+
+func keptBy(string, Support, Policy) (by, why string) { return "", "" }
+
+func canary(context.Context, string) (CanaryReport, error) {
+	return CanaryReport{}, fmt.Errorf("jail refused: no jail on %s yet: run steps are refused", runtime.GOOS)
 }

@@ -1,16 +1,12 @@
 package jail
 
-// Landlock versions that decide something here.
-const (
-	minABI   = 3 // truncation is controlled, so writes are confined
-	scopeABI = 6 // signals are confined to the domain
-)
-
 // Support is what a machine offers to the jail.
 type Support struct {
-	System   string   `json:"system"`            // GOOS/GOARCH
-	Landlock int      `json:"landlock"`          // ABI that the jail uses; 0: none
-	Seccomp  bool     `json:"seccomp"`           // filters with the actions that the jail needs
-	Proc     bool     `json:"proc"`              // /proc shows this process
-	Missing  []string `json:"missing,omitempty"` // what is not there and why, a sentence each
+	System     string   `json:"system"`             // GOOS/GOARCH
+	Landlock   int      `json:"landlock"`           // Linux: ABI that the jail uses; 0: none
+	Seccomp    bool     `json:"seccomp"`            // Linux: filters with the actions that the jail needs
+	Namespaces bool     `json:"namespaces"`         // Linux: user, mount, pid and ipc namespaces work here
+	Proc       bool     `json:"proc"`               // Linux: /proc shows this process
+	Seatbelt   bool     `json:"seatbelt,omitempty"` // macOS: sandbox-exec works here
+	Missing    []string `json:"missing,omitempty"`  // what is not there and why, a sentence each
 }

@@ -4,11 +4,13 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"sync"
 	"unsafe"
 
 	ll "github.com/landlock-lsm/go-landlock/landlock/syscall"
 	"golang.org/x/sys/unix"
 
+	"steps.example/interp/jail/internal/cage"
 	"steps.example/interp/jail/internal/seccomp"
 )
 
@@ -20,6 +22,9 @@ const newestABI = 11
 // threads of one process alike. Without it the scope is not relied upon.
 const signalErratum = 1 << 1
 
+// tryNamespaces is tried once: it costs about as much as starting a program.
+var tryNamespaces = sync.OnceValue(cage.TryNamespaces)
+
 // Check reports what this machine offers. It changes nothing, here or
 // elsewhere, and needs no rights.
 func Check() Support {
@@ -29,13 +34,19 @@ func Check() Support {
 	if _, err := os.Lstat(fmt.Sprintf("/proc/%d/stat", os.Getpid())); err == nil {
 		s.Proc = true
 	}
+	if err := tryNamespaces(); err != nil {
+		s.Missing = append(s.Missing, fmt.Sprintf("namespaces for unprivileged users are absent or forbidden to this process: %v", err))
+	} else if s.Namespaces = s.Proc; !s.Proc {
+		s.Missing = append(s.Missing, "namespaces need /proc, which does not show this process")
+	}
 	return s
 }
 
 func landlockABI(s *Support) int {
 	abi, err := ll.LandlockGetABIVersion()
 	if err != nil {
-		s.Missing = append(s.Missing, fmt.Sprintf("landlock is absent, not enabled at boot or forbidden to this process: %v", err))
+		s.Missing = append(s.Missing, fmt.Sprintf(
+			"landlock is absent, not enabled at boot (lsm=landlock,...) or forbidden to this process by a container's filter: %v", err))
 		return 0
 	}
 	abi = min(abi, newestABI)

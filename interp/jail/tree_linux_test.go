@@ -70,6 +70,8 @@ func TestDaemonsDieWithTheCommand(t *testing.T) {
 		{"flood", "exec cat /dev/zero", jail.Limits{OutputBytes: 1 << 20}, nil, nil, func(r *jail.Result) bool {
 			return r.OutputCapped && len(r.Stdout) == 1<<20 && !r.OK()
 		}},
+		{"exit without namespaces", "exit 0", jail.Limits{}, func(s jail.Support) jail.Support { s.Namespaces = false; return s }, nil,
+			func(r *jail.Result) bool { return r.OK() && r.Mechanisms["signals"] != "pid namespace" }},
 		{"exit without scopes", "exit 0", jail.Limits{}, abi(5), []string{"signals"}, func(r *jail.Result) bool {
 			return r.OK() && r.Mechanisms["signals"] == "accepted gap"
 		}},
@@ -111,77 +113,120 @@ func TestDaemonsDieWithTheCommand(t *testing.T) {
 
 func abi(n int) func(jail.Support) jail.Support {
 	return func(s jail.Support) jail.Support {
-		s.Landlock = min(s.Landlock, n)
+		s.Landlock, s.Namespaces = min(s.Landlock, n), false
 		return s
 	}
 }
 
 func TestForkBomb(t *testing.T) {
 	t.Parallel()
-	needJail(t)
-	if jail.Check().Landlock < 6 {
-		t.Skip("no landlock signal scope")
-	}
-	p := policy(t, tempDir(t))
-	p.Limits.Wall = time.Second
-	tag := "1000.7" + strconv.Itoa(os.Getpid())
-	p.Limits.Processes = 2000
-	res := shell(t, p, `while :; do (setsid sleep `+tag+` & setsid sh -c 'setsid sleep `+tag+` & sleep `+tag+`' &); done`)
-	if !res.TimedOut {
-		t.Errorf("%+v", res)
-	}
-	if left := find("sleep\x00" + tag + "\x00"); len(left) > 0 {
-		t.Errorf("processes left: %v", left)
+	for _, m := range modes(t) {
+		t.Run(m.name, func(t *testing.T) {
+			if m.support.Landlock < scopeABI && !m.support.Namespaces {
+				t.Skip("no landlock signal scope and no namespaces")
+			}
+			p := policy(t, tempDir(t))
+			p.Limits.Wall = time.Second
+			tag := "1000.7" + strconv.Itoa(os.Getpid())
+			p.Limits.Processes = 2000
+			res := m.run(t, p, "/bin/sh", "-c", `while :; do (setsid sleep `+tag+` & setsid sh -c 'setsid sleep `+tag+` & sleep `+tag+`' &); done`)
+			if !res.TimedOut {
+				t.Errorf("%+v", res)
+			}
+			if left := find("sleep\x00" + tag + "\x00"); len(left) > 0 {
+				t.Errorf("processes left: %v", left)
+			}
+		})
 	}
 }
 
+// scopeABI is the first Landlock version that confines signals.
+const scopeABI = 6
+
 func TestHelperKilled(t *testing.T) {
 	t.Parallel()
-	needJail(t)
-	tag := "1000.8" + strconv.Itoa(os.Getpid())
+	for i, m := range modes(t) {
+		t.Run(m.name, func(t *testing.T) {
+			t.Parallel()
+			tag := "1000.8" + strconv.Itoa(i) + strconv.Itoa(os.Getpid())
+			done := make(chan error, 1)
+			go func() {
+				_, err := jail.RunWith(context.Background(), self(t), policy(t, tempDir(t)), jail.Command{Path: "/bin/sleep", Args: []string{tag}}, m.support)
+				done <- err
+			}()
+			pid := await(t, "/bin/sleep\x00"+tag+"\x00")
+			stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+			if err != nil {
+				t.Fatal(err)
+			}
+			helper, _ := strconv.Atoi(strings.Fields(string(stat))[3])
+			unix.Kill(helper, unix.SIGKILL)
+			if err := <-done; err == nil || !strings.Contains(err.Error(), "without a report") {
+				t.Errorf("run with a killed helper: %v", err)
+			}
+			awaitEnd(t, "/bin/sleep\x00"+tag+"\x00")
+		})
+	}
+}
+
+// With a pid namespace the whole tree goes with the helper, not just the
+// command.
+func TestHelperKilledWithDaemons(t *testing.T) {
+	t.Parallel()
+	needNamespaces(t)
+	tag := "1000.5" + strconv.Itoa(os.Getpid())
 	done := make(chan error, 1)
+	p := policy(t, tempDir(t))
 	go func() {
-		_, err := jail.Run(context.Background(), self(t), policy(t, tempDir(t)), jail.Command{Path: "/bin/sleep", Args: []string{tag}})
+		_, err := jail.Run(context.Background(), self(t), p, jail.Command{Path: "/bin/sh", Args: []string{"-c",
+			"setsid sh -c 'setsid sleep " + tag + " &' & exec sleep " + tag + "0"}})
 		done <- err
 	}()
-	pid := await(t, "/bin/sleep\x00"+tag+"\x00")
+	pid := await(t, "sleep\x00"+tag+"0\x00")
+	await(t, "sleep\x00"+tag+"\x00")
 	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 	if err != nil {
 		t.Fatal(err)
 	}
 	helper, _ := strconv.Atoi(strings.Fields(string(stat))[3])
 	unix.Kill(helper, unix.SIGKILL)
-	if err := <-done; err == nil || !strings.Contains(err.Error(), "without a report") {
+	if err := <-done; err == nil || !strings.Contains(err.Error(), "and the command with it") {
 		t.Errorf("run with a killed helper: %v", err)
 	}
-	for range 1000 {
-		if len(find("/bin/sleep\x00"+tag+"\x00")) == 0 {
-			return
-		}
-		time.Sleep(5 * time.Millisecond)
+	// The end of the helper is told after that of its namespace.
+	if left := find("sleep\x00" + tag + "\x00"); len(left) > 0 {
+		t.Errorf("processes left: %v", left)
 	}
-	t.Error("the command outlived its helper")
 }
 
 func TestCallerKilled(t *testing.T) {
 	t.Parallel()
-	needJail(t)
-	tag := "1000.6" + strconv.Itoa(os.Getpid())
-	caller := exec.Command(self(t), "-test.run=^TestRunForever$")
-	caller.Env = append(os.Environ(), "STEPS_JAIL_TEST_FOREVER="+tag, "STEPS_JAIL_TEST_DIR="+tempDir(t))
-	if err := caller.Start(); err != nil {
-		t.Fatal(err)
+	for i, m := range modes(t) {
+		t.Run(m.name, func(t *testing.T) {
+			t.Parallel()
+			tag := "1000.6" + strconv.Itoa(i) + strconv.Itoa(os.Getpid())
+			caller := exec.Command(self(t), "-test.run=^TestRunForever$")
+			caller.Env = append(os.Environ(), "STEPS_JAIL_TEST_FOREVER="+tag, "STEPS_JAIL_TEST_DIR="+tempDir(t), "STEPS_JAIL_TEST_MODE="+m.name)
+			if err := caller.Start(); err != nil {
+				t.Fatal(err)
+			}
+			await(t, "sleep\x00"+tag+"\x00")
+			caller.Process.Kill()
+			caller.Wait()
+			awaitEnd(t, "sleep\x00"+tag+"\x00")
+		})
 	}
-	await(t, "sleep\x00"+tag+"\x00")
-	caller.Process.Kill()
-	caller.Wait()
-	for range 1000 {
-		if len(find("sleep\x00"+tag+"\x00")) == 0 {
+}
+
+func awaitEnd(t testing.TB, cmdline string) {
+	t.Helper()
+	for range 2000 {
+		if len(find(cmdline)) == 0 {
 			return
 		}
 		time.Sleep(5 * time.Millisecond)
 	}
-	t.Error("the tree outlived the caller")
+	t.Errorf("%q lives on", cmdline)
 }
 
 func TestRunForever(t *testing.T) {
@@ -190,5 +235,9 @@ func TestRunForever(t *testing.T) {
 		t.Skip("part of TestCallerKilled")
 	}
 	p := policy(t, os.Getenv("STEPS_JAIL_TEST_DIR"))
-	shell(t, p, "setsid sh -c 'setsid sleep "+tag+" & sleep "+tag+"' & sleep "+tag)
+	for _, m := range modes(t) {
+		if m.name == os.Getenv("STEPS_JAIL_TEST_MODE") {
+			m.run(t, p, "/bin/sh", "-c", "setsid sh -c 'setsid sleep "+tag+" & sleep "+tag+"' & sleep "+tag)
+		}
+	}
 }

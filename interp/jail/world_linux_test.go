@@ -19,6 +19,7 @@ type world struct {
 	Stream      string // path of a Unix stream listener, under Out
 	Datagram    string // path of a Unix datagram socket, under Out
 	Abstract    string // name of an abstract Unix listener, without the NUL
+	Shm         string // path of a file in the machine's /dev/shm
 	Victim      int    // a process of the same user
 }
 
@@ -83,6 +84,14 @@ func newWorld(t *testing.T) world {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { datagram.Close() })
+
+	shm, err := os.CreateTemp("/dev/shm", "steps-jail-test-")
+	if err != nil {
+		t.Skipf("no /dev/shm: %v", err)
+	}
+	shm.Close()
+	w.Shm = shm.Name()
+	t.Cleanup(func() { os.Remove(w.Shm) })
 
 	victim := exec.Command("/bin/sleep", "1000")
 	victim.Env = []string{"VICTIM_SECRET=hunter2"}

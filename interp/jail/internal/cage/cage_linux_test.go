@@ -15,7 +15,7 @@ import (
 // The order of confinement is the design; this is its short form.
 func TestOrderOfConfinement(t *testing.T) {
 	t.Parallel()
-	p, err := newProgram(wire.Order{Dir: "/", Path: "/bin/true", OpenFiles: 9}, ruleset{fd: -1})
+	p, err := newProgram(wire.Order{Dir: "/", Path: "/bin/true", OpenFiles: 9, Token: "t", Filter: []uint64{6}}, ruleset{fd: -1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,7 +70,7 @@ func TestOpenFollowsNoLink(t *testing.T) {
 		{dir + "/loop", errLink},
 		{dir + "/root/usr", errLink},
 	} {
-		fd, kind, err := open(tc.path)
+		fd, kind, err := Open(tc.path)
 		if !errors.Is(err, tc.want) {
 			t.Errorf("%s: %v, want %v", tc.path, err, tc.want)
 		}

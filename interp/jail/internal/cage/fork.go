@@ -7,13 +7,14 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"steps.example/interp/jail/internal/wire"
 )
 
-// start forks the child, lets it do the program, and returns once it executes
-// the command. forked is called with the child's number as soon as there is
-// one. If a call of the program fails, the child is gone or going and the
-// error says which call it was.
-func (p *program) start(forked func(pid int) error) (int, error) {
+// start forks the child, with clone flags for namespaces of its own, lets it do the program, and returns once it executes
+// the command. If a call of the program fails, the child is gone or going, and
+// the error says which call it was; its number is returned all the same.
+func (p *program) start(flags uintptr) (int, error) {
 	var pipe [2]int
 	if err := unix.Pipe2(pipe[:], unix.O_CLOEXEC); err != nil {
 		return 0, refuse(err, "making a pipe")
@@ -28,17 +29,14 @@ func (p *program) start(forked func(pid int) error) (int, error) {
 		unix.Close(pipe[1])
 		return 0, refuse(err, "blocking signals")
 	}
-	pid, errno := fork(&p.calls[0], uintptr(len(p.calls)), uintptr(pipe[1]), trouble)
+	pid, errno := fork(flags, &p.calls[0], uintptr(len(p.calls)), uintptr(pipe[1]), trouble)
 	maskErr := sigprocmask(&old, nil)
 	unix.Close(pipe[1])
 	if errno != 0 {
 		return 0, refuse(errno, "forking")
 	}
-	if err := forked(int(pid)); err != nil {
-		return 0, err
-	}
 	if maskErr != nil {
-		return 0, refuse(maskErr, "unblocking signals")
+		return int(pid), refuse(maskErr, "unblocking signals")
 	}
 	return int(pid), p.outcome(pipe[0])
 }
@@ -69,7 +67,10 @@ func (p *program) outcome(pipe int) error {
 		return refuse(nil, "the child reported %d strange bytes", got)
 	}
 	c, errno := p.calls[index], unix.Errno(binary.NativeEndian.Uint64(msg[8:]))
-	r := &refusal{what: c.name, errno: errno, exec: index == uint64(len(p.calls)-1)}
+	r := &refusal{what: c.name, errno: errno}
+	if c.nr == unix.SYS_EXECVE {
+		r.outcome = wire.NotExecuted
+	}
 	if c.nr == unix.SYS_LANDLOCK_RESTRICT_SELF {
 		r.what += depthHint(errno)
 	}
@@ -80,7 +81,7 @@ func (p *program) outcome(pipe int) error {
 // the jail is made.
 func depthHint(err error) string {
 	if err == unix.E2BIG {
-		return " (too many jails inside each other: landlock has 16 layers and a jail takes two)"
+		return " (too many jails inside each other: landlock has 16 layers and a jail takes two, or one where it has namespaces)"
 	}
 	return ""
 }
@@ -104,8 +105,8 @@ func sigprocmask(set, old *uint64) error {
 //go:noinline
 //go:norace
 //go:nocheckptr
-func fork(calls *call, n, pipe uintptr, trouble *[2]uint64) (pid uintptr, errno unix.Errno) {
-	pid, _, errno = unix.RawSyscall6(unix.SYS_CLONE, uintptr(unix.SIGCHLD), 0, 0, 0, 0, 0)
+func fork(flags uintptr, calls *call, n, pipe uintptr, trouble *[2]uint64) (pid uintptr, errno unix.Errno) {
+	pid, _, errno = unix.RawSyscall6(unix.SYS_CLONE, flags|uintptr(unix.SIGCHLD), 0, 0, 0, 0, 0)
 	if errno != 0 || pid != 0 {
 		return pid, errno
 	}

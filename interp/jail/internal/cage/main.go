@@ -3,12 +3,14 @@
 package cage
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/signal"
 	"runtime"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 
@@ -17,9 +19,10 @@ import (
 
 // A refusal is why a command was not started.
 type refusal struct {
-	what  string
-	errno unix.Errno
-	exec  bool // all was well until the command itself
+	what    string
+	errno   unix.Errno
+	outcome wire.Outcome // Refused unless set
+	code    uint32
 }
 
 func (r *refusal) Error() string {
@@ -38,6 +41,14 @@ func refuse(err error, format string, args ...any) error {
 	return r
 }
 
+// noRoot is refuse where the machine is to blame and a jail without namespaces
+// may do.
+func noRoot(err error, format string, args ...any) error {
+	r := refuse(err, format, args...).(*refusal)
+	r.outcome = wire.NoRoot
+	return r
+}
+
 // Main runs the helper with the descriptors that package wire names and
 // returns its exit status: 0 when it has reported, whatever it reported.
 func Main() int {
@@ -47,6 +58,10 @@ func Main() int {
 	// It ends by its control pipe, after the tree. Ended by a signal that was
 	// meant for the caller too, it would leave the tree behind.
 	signal.Ignore(unix.SIGHUP, unix.SIGINT, unix.SIGQUIT, unix.SIGTERM)
+	// Executed by descriptor, it would be listed by the descriptor's number.
+	if name, err := unix.BytePtrFromString(wire.Arg0); err == nil {
+		unix.Prctl(unix.PR_SET_NAME, uintptr(unsafe.Pointer(name)), 0, 0, 0)
+	}
 	order, err := readOrder()
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "%s: %v (this program is started by steps, not by hand)\n", wire.Arg0, err)
@@ -93,11 +108,7 @@ func run(order wire.Order) wire.Report {
 	var r *refusal
 	switch {
 	case errors.As(err, &r):
-		outcome := wire.Refused
-		if r.exec {
-			outcome = wire.NotExecuted
-		}
-		return wire.Report{Outcome: outcome, Errno: uint32(r.errno), Message: r.what}
+		return wire.Report{Outcome: cmp.Or(r.outcome, wire.Refused), Code: r.code, Errno: uint32(r.errno), Message: r.what}
 	case err != nil:
 		return wire.Report{Outcome: wire.Refused, Message: err.Error()}
 	case status.Signaled():
@@ -113,6 +124,15 @@ func supervise(order wire.Order) (unix.WaitStatus, error) {
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		return 0, refuse(err, "becoming the reaper of descendants")
 	}
+	if order.Namespaces {
+		if !alone() {
+			return 0, noRoot(nil, "the helper is not the first process of a pid namespace")
+		}
+		limitProcesses(order.Processes)
+		if err := enterRoot(order); err != nil {
+			return 0, err
+		}
+	}
 	ruleset, err := newRuleset(order)
 	if err != nil {
 		return 0, err
@@ -122,11 +142,11 @@ func supervise(order wire.Order) (unix.WaitStatus, error) {
 		return 0, err
 	}
 	defer prog.free()
-	tree, err := newTree(order.ABI)
+	tree, err := newTree(order)
 	if err != nil {
 		return 0, err
 	}
-	pid, err := prog.start(tree.watch)
+	pid, err := prog.start(0)
 	if err != nil {
 		tree.end()
 		return 0, err

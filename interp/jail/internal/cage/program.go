@@ -9,7 +9,6 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"steps.example/interp/jail/internal/seccomp"
 	"steps.example/interp/jail/internal/wire"
 )
 
@@ -54,7 +53,7 @@ func ref[T any](p *program, v *T) uintptr {
 // Landlock, and the filter last, as it denies much of the rest.
 func newProgram(order wire.Order, rules ruleset) (*program, error) {
 	p := &program{}
-	dir, kind, err := open(order.Dir)
+	dir, kind, err := Open(order.Dir)
 	if err != nil {
 		return nil, refuse(err, "working directory %q", order.Dir)
 	}
@@ -80,10 +79,19 @@ func newProgram(order wire.Order, rules ruleset) (*program, error) {
 	if err := p.dropCapabilities(); err != nil {
 		return nil, err
 	}
+	if order.Token != "" {
+		name, err := unix.BytePtrFromString(order.Token)
+		if err != nil {
+			return nil, refuse(err, "token")
+		}
+		p.add("taking a name", unix.SYS_PRCTL, unix.PR_SET_NAME, ref(p, name))
+	}
 	p.add("giving up new privileges", unix.SYS_PRCTL, unix.PR_SET_NO_NEW_PRIVS, 1)
 	p.add("entering landlock", unix.SYS_LANDLOCK_RESTRICT_SELF, uintptr(rules.fd), uintptr(rules.flags))
 	p.add("unblocking signals", unix.SYS_RT_SIGPROCMASK, unix.SIG_SETMASK, ref(p, new(uint64)), 0, 8)
-	p.filter(seccomp.Filter(seccomp.Options{Network: order.Network, IPC: order.IPC}))
+	if err := p.filter(order.Filter); err != nil {
+		return nil, err
+	}
 	return p, p.execute(order)
 }
 
@@ -98,10 +106,19 @@ func (p *program) resetSignals() {
 	}
 }
 
-func (p *program) filter(prog []unix.SockFilter) {
-	p.pins.Pin(&prog[0])
-	p.add("entering the system call filter", unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, 0,
-		ref(p, &unix.SockFprog{Len: uint16(len(prog)), Filter: &prog[0]}))
+// filter adds the entry into the system call filter, of which the helper takes
+// the caller's word: building it here would be paid for by every command.
+func (p *program) filter(instructions []uint64) error {
+	if len(instructions) == 0 || len(instructions) > unix.BPF_MAXINSNS {
+		return refuse(nil, "the system call filter has %d instructions", len(instructions))
+	}
+	prog := &unix.SockFprog{
+		Len:    uint16(len(instructions)),
+		Filter: (*unix.SockFilter)(unsafe.Pointer(&instructions[0])),
+	}
+	p.pins.Pin(&instructions[0])
+	p.add("entering the system call filter", unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, 0, ref(p, prog))
+	return nil
 }
 
 func (p *program) execute(order wire.Order) error {

@@ -75,8 +75,20 @@ func newRuleset(order wire.Order) (ruleset, error) {
 			return ruleset{}, refuse(err, "granting %q", g.Path)
 		}
 	}
+	for _, port := range order.Ports {
+		if err := ll.LandlockAddNetPortRule(fd, &ll.NetPortAttr{AllowedAccess: ll.AccessNetConnectTCP, Port: uint64(port)}, 0); err != nil {
+			return ruleset{}, refuse(err, "granting port %d", port)
+		}
+	}
+	if order.Namespaces {
+		for _, dir := range newRoot(order).own {
+			if err := grant(fd, wire.Grant{Path: dir, Access: wire.Read | wire.Write}); err != nil {
+				return ruleset{}, refuse(err, "granting %q", dir)
+			}
+		}
+	}
 	for _, dev := range devices {
-		path, kind, err := open(dev.path)
+		path, kind, err := Open(dev.path)
 		if errors.Is(err, unix.ENOENT) {
 			continue
 		}
@@ -91,11 +103,14 @@ func newRuleset(order wire.Order) (ruleset, error) {
 			return ruleset{}, refuse(err, "granting %q", dev.path)
 		}
 	}
+	if order.Token != "" {
+		flags |= ll.FlagRestrictSelfLogNewExecOn
+	}
 	return ruleset{fd, flags}, nil
 }
 
 func grant(ruleset int, g wire.Grant) error {
-	fd, kind, err := open(g.Path)
+	fd, kind, err := Open(g.Path)
 	if err != nil {
 		return err
 	}
@@ -113,7 +128,7 @@ func grant(ruleset int, g wire.Grant) error {
 			access |= writeFile
 		}
 	default:
-		return errors.New("neither a directory nor a regular file")
+		return errKind
 	}
 	if g.Access&wire.Exec != 0 {
 		access |= ll.AccessFSExecute

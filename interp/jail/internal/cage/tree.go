@@ -22,13 +22,18 @@ type tree struct {
 	scoped bool
 }
 
-// newTree prepares the calling thread for the end of the tree. With signal
+// newTree prepares the calling thread for the end of the tree. The first process
+// of a pid namespace needs no preparation: nothing else is in its world, and all
+// of it ends with it, even if it is killed. With signal
 // scopes it enters a domain of its own, whose members are the descendants made
 // from now on, so that kill(-1) reaches exactly these, all of them at once:
 // nothing can fork past it, and no /proc is needed. The command's own domain
 // lies inside this one and its signals cannot get out to the helper.
-func newTree(abi uint32) (*tree, error) {
-	if abi < scopeABI {
+func newTree(order wire.Order) (*tree, error) {
+	if order.Namespaces {
+		return &tree{scoped: true}, nil
+	}
+	if order.ABI < scopeABI {
 		if _, err := os.ReadFile("/proc/self/stat"); err != nil {
 			return nil, refuse(err, "without signal scopes the end of the tree needs /proc")
 		}
@@ -60,39 +65,45 @@ func newTree(abi uint32) (*tree, error) {
 	return &tree{scoped: true}, nil
 }
 
-// watch kills the command when the caller says stop, or dies. What else there
-// is in the tree ends with it, see end.
-func (t *tree) watch(pid int) error {
+// reapEvery is how often orphans that have ended are reaped, in milliseconds.
+const reapEvery = 1000
+
+// wait returns the command's status once it is over. It kills the command when
+// the caller says stop, or dies; what else there is in the tree ends with it,
+// see end. It waits for both on one thread, as another costs more time than
+// most commands take.
+func (t *tree) wait(pid int) (unix.WaitStatus, error) {
 	pidfd, err := unix.PidfdOpen(pid, 0)
 	if err != nil {
 		unix.Kill(pid, unix.SIGKILL)
-		return refuse(err, "watching the child")
+		return 0, refuse(err, "watching the command")
 	}
-	go func() {
-		var buf [1]byte
+	defer unix.Close(pidfd)
+	fds := []unix.PollFd{{Fd: wire.ControlFD, Events: unix.POLLIN}, {Fd: int32(pidfd), Events: unix.POLLIN}}
+	for {
+		if _, err := unix.Poll(fds, reapEvery); err != nil && err != unix.EINTR {
+			unix.Kill(pid, unix.SIGKILL)
+			return 0, refuse(err, "watching the command")
+		}
+		if fds[0].Revents != 0 {
+			unix.PidfdSendSignal(pidfd, unix.SIGKILL, nil, 0)
+			fds[0].Fd = -1 // heard
+		}
 		for {
-			n, err := unix.Read(wire.ControlFD, buf[:])
-			if err == unix.EINTR || n > 0 {
+			var status unix.WaitStatus
+			got, err := unix.Wait4(-1, &status, unix.WALL|unix.WNOHANG, nil)
+			if err == unix.EINTR {
 				continue
 			}
-			unix.PidfdSendSignal(pidfd, unix.SIGKILL, nil, 0)
-			return
-		}
-	}()
-	return nil
-}
-
-// wait returns the command's status once it is over, reaping orphans meanwhile.
-func (t *tree) wait(pid int) (unix.WaitStatus, error) {
-	for {
-		var status unix.WaitStatus
-		got, err := unix.Wait4(-1, &status, unix.WALL, nil)
-		switch {
-		case err == unix.EINTR:
-		case err != nil:
-			return 0, refuse(err, "waiting for the command")
-		case got == pid && (status.Exited() || status.Signaled()):
-			return status, nil
+			if err != nil {
+				return 0, refuse(err, "waiting for the command")
+			}
+			if got == 0 {
+				break
+			}
+			if got == pid && (status.Exited() || status.Signaled()) {
+				return status, nil
+			}
 		}
 	}
 }

@@ -10,6 +10,7 @@ const Supported = false
 // Options are the parts of the filter that depend on the policy.
 type Options struct {
 	Network bool // allow TCP and UDP over IP
+	Ports   bool // allow TCP connections, which Landlock confines to ports
 	IPC     bool // allow System V and POSIX message IPC
 }
 

@@ -5,6 +5,7 @@ package seccomp
 import (
 	"encoding/binary"
 	"fmt"
+	"slices"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -23,16 +24,21 @@ func eval(prog []unix.SockFilter, data []byte) (uint32, error) {
 			a = binary.LittleEndian.Uint32(data[in.K:])
 		case unix.BPF_ALU | unix.BPF_AND | unix.BPF_K:
 			a &= in.K
-		case unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, unix.BPF_JMP | unix.BPF_JGT | unix.BPF_K:
+		case unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, unix.BPF_JMP | unix.BPF_JGT | unix.BPF_K, unix.BPF_JMP | unix.BPF_JGE | unix.BPF_K:
 			yes := a == in.K
-			if in.Code&unix.BPF_JGT != 0 {
+			switch in.Code {
+			case unix.BPF_JMP | unix.BPF_JGT | unix.BPF_K:
 				yes = a > in.K
+			case unix.BPF_JMP | unix.BPF_JGE | unix.BPF_K:
+				yes = a >= in.K
 			}
 			if yes {
 				pc += int(in.Jt)
 			} else {
 				pc += int(in.Jf)
 			}
+		case unix.BPF_JMP | unix.BPF_JA:
+			pc += int(in.K)
 		case unix.BPF_RET | unix.BPF_K:
 			return in.K, nil
 		default:
@@ -61,7 +67,7 @@ const (
 
 func TestFilter(t *testing.T) {
 	t.Parallel()
-	none, net, shm := Options{}, Options{Network: true}, Options{IPC: true}
+	none, net, ports, shm := Options{}, Options{Network: true}, Options{Ports: true}, Options{IPC: true}
 	const junk = uint64(0xdeadbeef) << 32
 	for _, tc := range []struct {
 		name string
@@ -102,6 +108,23 @@ func TestFilter(t *testing.T) {
 		{"packet, network", net, unix.SYS_SOCKET, []uint64{unix.AF_PACKET, unix.SOCK_RAW}, eperm},
 		{"netlink route, network", net, unix.SYS_SOCKET, []uint64{unix.AF_NETLINK, unix.SOCK_RAW | unix.SOCK_CLOEXEC, unix.NETLINK_ROUTE}, allow},
 		{"netlink audit, network", net, unix.SYS_SOCKET, []uint64{unix.AF_NETLINK, unix.SOCK_RAW, unix.NETLINK_AUDIT}, eperm},
+		{"tcp, ports", ports, unix.SYS_SOCKET, []uint64{unix.AF_INET6, unix.SOCK_STREAM | unix.SOCK_CLOEXEC, 0}, allow},
+		{"udp, ports", ports, unix.SYS_SOCKET, []uint64{unix.AF_INET, unix.SOCK_DGRAM, 0}, eperm},
+		{"mptcp, ports", ports, unix.SYS_SOCKET, []uint64{unix.AF_INET, unix.SOCK_STREAM, unix.IPPROTO_MPTCP}, eperm},
+		{"sctp, ports", ports, unix.SYS_SOCKET, []uint64{unix.AF_INET, unix.SOCK_STREAM, unix.IPPROTO_SCTP}, eperm},
+		{"smc, ports", ports, unix.SYS_SOCKET, []uint64{unix.AF_SMC, unix.SOCK_STREAM, 0}, eperm},
+		{"unix, ports", ports, unix.SYS_SOCKET, []uint64{unix.AF_UNIX, unix.SOCK_STREAM}, eperm},
+		{"netlink, ports", ports, unix.SYS_SOCKET, []uint64{unix.AF_NETLINK, unix.SOCK_RAW, unix.NETLINK_ROUTE}, eperm},
+		{"connect, ports", ports, unix.SYS_CONNECT, nil, allow},
+		{"bind, ports", ports, unix.SYS_BIND, nil, eperm},
+		{"listen, ports", ports, unix.SYS_LISTEN, nil, eperm},
+		{"accept, ports", ports, unix.SYS_ACCEPT4, nil, eperm},
+		{"send, ports", ports, unix.SYS_SENDTO, []uint64{3, 0, 0, unix.MSG_NOSIGNAL}, allow},
+		{"send and connect, ports", ports, unix.SYS_SENDTO, []uint64{3, 0, 0, unix.MSG_FASTOPEN | unix.MSG_NOSIGNAL}, nosup},
+		{"message and connect, ports", ports, unix.SYS_SENDMSG, []uint64{3, 0, unix.MSG_FASTOPEN | junk}, nosup},
+		{"messages and connect, ports", ports, unix.SYS_SENDMMSG, []uint64{3, 0, 1, unix.MSG_FASTOPEN}, nosup},
+		{"connect at the first write, ports", ports, unix.SYS_SETSOCKOPT, []uint64{3, unix.IPPROTO_TCP | junk, tcpFastOpenConnect}, nosup},
+		{"no delay, ports", ports, unix.SYS_SETSOCKOPT, []uint64{3, unix.IPPROTO_TCP, unix.TCP_NODELAY}, allow},
 		{"chmod 755", none, unix.SYS_FCHMODAT, []uint64{0, 0, 0o755}, allow},
 		{"chmod u+s", none, unix.SYS_FCHMODAT, []uint64{0, 0, 0o4755}, eperm},
 		{"chmod g+s", none, unix.SYS_FCHMOD, []uint64{0, 0o2755}, eperm},
@@ -146,6 +169,43 @@ func TestFilter(t *testing.T) {
 	}
 }
 
+// Whatever the shape of the program, it gives the answer of the first rule that
+// fits.
+func TestFilterFollowsTheRules(t *testing.T) {
+	t.Parallel()
+	for _, o := range []Options{{}, {Network: true}, {Ports: true}, {IPC: true}} {
+		prog, rules := Filter(o), rules(o)
+		for nr := uint32(0); nr <= newest; nr++ {
+			for _, arg := range []uint64{0, 1, 6, 0o4755, 1 << 28, 1<<64 - 1} {
+				args := []uint64{arg, arg, arg, arg, arg, arg}
+				want := uint32(allow)
+				for _, r := range rules {
+					if r.nr == nr && r.fits(args) {
+						want = r.answer
+						break
+					}
+				}
+				if got, err := eval(prog, call(arch, nr, args...)); err != nil || got != want {
+					t.Fatalf("%+v: call %d with %#x: %#x, %v, want %#x", o, nr, arg, got, err, want)
+				}
+			}
+		}
+	}
+}
+
+func (r rule) fits(args []uint64) bool {
+	for _, c := range r.when {
+		v := uint32(args[c.arg])
+		if c.high {
+			v = uint32(args[c.arg] >> 32)
+		}
+		if slices.Contains(c.values, v&c.mask) == c.not {
+			return false
+		}
+	}
+	return true
+}
+
 func TestForeignArchitectureDies(t *testing.T) {
 	t.Parallel()
 	for _, foreign := range []uint32{unix.AUDIT_ARCH_I386, unix.AUDIT_ARCH_ARM, 0} {
@@ -166,7 +226,7 @@ func TestFilterIsShort(t *testing.T) {
 }
 
 func FuzzFilter(f *testing.F) {
-	progs := [][]unix.SockFilter{Filter(Options{}), Filter(Options{Network: true}), Filter(Options{IPC: true})}
+	progs := [][]unix.SockFilter{Filter(Options{}), Filter(Options{Network: true}), Filter(Options{Ports: true}), Filter(Options{IPC: true})}
 	f.Add(call(arch, unix.SYS_IOCTL, 0, unix.TIOCSTI))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		data = append(data, make([]byte, 64)...)[:64]

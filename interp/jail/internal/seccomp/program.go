@@ -2,7 +2,12 @@
 
 package seccomp
 
-import "golang.org/x/sys/unix"
+import (
+	"maps"
+	"slices"
+
+	"golang.org/x/sys/unix"
+)
 
 // Offsets in struct seccomp_data. Arguments are 64 bits wide, little-endian on
 // every architecture supported here.
@@ -60,6 +65,10 @@ func (c cond) but() cond {
 
 // assemble turns rules into a program: another architecture is fatal, a number
 // above newest or from foreign on gets ENOSYS, what no rule fits is allowed.
+//
+// Numbers are found by halving. The kernel runs every number through a new
+// filter, to know which are always allowed: with one test after the other that
+// alone took as long as starting a program.
 func assemble(arch, newest uint32, rules []rule) []unix.SockFilter {
 	prog := []unix.SockFilter{
 		load(offArch),
@@ -70,30 +79,52 @@ func assemble(arch, newest uint32, rules []rule) []unix.SockFilter {
 		jump(unix.BPF_JGT, newest, 0, 1),
 		ret(deny(unix.ENOSYS)),
 	}
+	blocks := map[uint32][]unix.SockFilter{}
 	for _, r := range rules {
-		block := r.block()
-		prog = append(prog, jump(unix.BPF_JEQ, r.nr, 0, offset(len(block))))
-		prog = append(prog, block...)
+		blocks[r.nr] = append(blocks[r.nr], r.block()...)
 	}
-	return append(prog, ret(allow))
+	return append(prog, search(slices.Sorted(maps.Keys(blocks)), blocks)...)
 }
 
-// block is the code after the number has matched. It ends behind itself, with
-// the number loaded again, when a condition fails.
-func (r rule) block() []unix.SockFilter {
-	if len(r.when) == 0 {
-		return []unix.SockFilter{ret(r.answer)}
+// few numbers are tested one after the other.
+const few = 4
+
+// search is the code that finds the block of a number among the sorted ones
+// given, and allows the others.
+func search(numbers []uint32, blocks map[uint32][]unix.SockFilter) []unix.SockFilter {
+	var code []unix.SockFilter
+	if len(numbers) <= few {
+		for _, nr := range numbers {
+			block := blocks[nr]
+			if len(block) > 1 { // conditions, which may fail
+				block = append(slices.Clip(block), ret(allow))
+			}
+			code = append(code, jump(unix.BPF_JEQ, nr, 0, offset(len(block))))
+			code = append(code, block...)
+		}
+		return append(code, ret(allow))
 	}
-	// From the end, as every jump needs the distance to the reload.
+	middle := len(numbers) / 2
+	low, high := search(numbers[:middle], blocks), search(numbers[middle:], blocks)
+	// The distance may be too long for a test; it is not for a plain jump.
+	code = append(code, jump(unix.BPF_JGE, numbers[middle], 0, 1),
+		unix.SockFilter{Code: unix.BPF_JMP | unix.BPF_JA, K: uint32(len(low))})
+	return slices.Concat(code, low, high)
+}
+
+// block is the code after the number has matched. It ends behind itself when a
+// condition fails.
+func (r rule) block() []unix.SockFilter {
+	// From the end, as every jump needs the distance to it.
 	code := []unix.SockFilter{ret(r.answer)}
 	for i := len(r.when) - 1; i >= 0; i-- {
 		code = append(r.when[i].code(len(code)), code...)
 	}
-	return append(code, load(offNr))
+	return code
 }
 
-// code tests c before rest instructions that run if it holds; the reload comes
-// right after those.
+// code tests c before rest instructions that run if it holds; what is to run
+// otherwise comes right after those.
 func (c cond) code(rest int) []unix.SockFilter {
 	at := offArgs + 8*c.arg
 	if c.high {

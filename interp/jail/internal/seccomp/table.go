@@ -4,6 +4,7 @@ package seccomp
 
 import (
 	"slices"
+	"sync"
 
 	"golang.org/x/sys/unix"
 )
@@ -14,6 +15,7 @@ const Supported = true
 // Options are the parts of the filter that depend on the policy.
 type Options struct {
 	Network bool // allow TCP and UDP over IP
+	Ports   bool // allow TCP connections, which Landlock confines to ports
 	IPC     bool // allow System V and POSIX message IPC
 }
 
@@ -21,13 +23,27 @@ type Options struct {
 // it get ENOSYS.
 const newest = unix.SYS_RSEQ_SLICE_YIELD
 
-// Filter returns the program for o.
+// Filter returns the program for o. Callers share it and must not change it.
 func Filter(o Options) []unix.SockFilter {
-	rules := slices.Concat(always, legacy, sockets(o.Network))
-	if !o.IPC {
-		rules = append(rules, ipc...)
+	built.Lock()
+	defer built.Unlock()
+	if built.programs[o] == nil {
+		built.programs[o] = assemble(arch, newest, rules(o))
 	}
-	return assemble(arch, newest, rules)
+	return built.programs[o]
+}
+
+var built = struct {
+	sync.Mutex
+	programs map[Options][]unix.SockFilter
+}{programs: map[Options][]unix.SockFilter{}}
+
+func rules(o Options) []rule {
+	all := slices.Concat(always, legacy, sockets(o))
+	if !o.IPC {
+		all = append(all, ipc...)
+	}
+	return all
 }
 
 const (

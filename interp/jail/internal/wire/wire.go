@@ -8,19 +8,24 @@ import (
 
 // Version is the first thing on the wire. It changes with every change of the
 // encoding or of its meaning.
-const Version = 1
+const Version = 2
 
 // Arg0 and Arg1 are the whole argument list of a helper process.
 const (
 	Arg0 = "steps-jail"
-	Arg1 = "supervise-1"
+	Arg1 = "supervise"
 )
+
+// Canary is the first argument of a helper that is the command in a jail that is
+// only tried out.
+const Canary = "steps-jail-canary"
 
 // Descriptors of a helper process beyond the standard three.
 const (
 	OrderFD   = 3 // sealed memory with the Order
 	ControlFD = 4 // pipe: its end of file means stop
 	ReportFD  = 5 // pipe: takes the Report
+	HelperFD  = 6 // the helper's own file, for its exec; of no use after it
 )
 
 // MaxSize bounds an encoded message, in bytes.
@@ -42,17 +47,34 @@ type Grant struct {
 	Access Access
 }
 
+// A Link is a symbolic link of the command's root directory.
+type Link struct {
+	Path   string
+	Target string // as the link has it
+}
+
+// A Layer is an overlay file system: its directories are lower and mount point,
+// upper and work.
+type Layer struct {
+	Dir, Upper, Work string
+}
+
 // An Order is all that the helper needs to know. Limits are numbers for
 // setrlimit; zero means none.
 type Order struct {
-	ABI     uint32 // Landlock version to enforce, exactly
-	Network bool
-	IPC     bool // leave System V and POSIX message IPC open
-	Grants  []Grant
-	Dir     string
-	Path    string
-	Args    []string // argument zero included
-	Env     []string
+	ABI        uint32 // Landlock version to enforce, exactly
+	Namespaces bool   // the helper is the first process of namespaces of its own
+	Network    bool
+	Ports      []uint16 // to which TCP may connect
+	Filter     []uint64 // the system call filter, an instruction each as the kernel has it
+	Token      string   // name of the command's process until its exec, to tell its Landlock domain by; or empty
+	Grants     []Grant
+	Links      []Link  // only with Namespaces
+	Layers     []Layer // only with Namespaces
+	Dir        string
+	Path       string
+	Args       []string // argument zero included
+	Env        []string
 
 	CPUSeconds, FileSize, OpenFiles, Processes, Memory uint64
 }
@@ -66,6 +88,8 @@ const (
 	NotExecuted                    // the jail stood, the command could not be executed; Errno says why
 	Exited                         // Code is the exit status
 	Signaled                       // Code is the signal
+	NotLayered                     // layer number Code could not be mounted; Errno and Message say why
+	NoRoot                         // the namespaces gave no root directory; Errno and Message say why
 )
 
 // A Report is the helper's only answer.
@@ -81,12 +105,32 @@ func (o Order) Encode() []byte {
 	e := encoder{}
 	e.number(Version)
 	e.number(uint64(o.ABI))
+	e.flag(o.Namespaces)
 	e.flag(o.Network)
-	e.flag(o.IPC)
+	e.number(uint64(len(o.Ports)))
+	for _, port := range o.Ports {
+		e.number(uint64(port))
+	}
+	e.number(uint64(len(o.Filter)))
+	for _, instruction := range o.Filter {
+		e.number(instruction)
+	}
+	e.text(o.Token)
 	e.number(uint64(len(o.Grants)))
 	for _, g := range o.Grants {
 		e.text(g.Path)
 		e.number(uint64(g.Access))
+	}
+	e.number(uint64(len(o.Links)))
+	for _, l := range o.Links {
+		e.text(l.Path)
+		e.text(l.Target)
+	}
+	e.number(uint64(len(o.Layers)))
+	for _, l := range o.Layers {
+		e.text(l.Dir)
+		e.text(l.Upper)
+		e.text(l.Work)
 	}
 	e.text(o.Dir)
 	e.text(o.Path)
@@ -105,10 +149,26 @@ func DecodeOrder(data []byte) (Order, error) {
 	d.version()
 	var o Order
 	o.ABI = d.small()
+	o.Namespaces = d.flag()
 	o.Network = d.flag()
-	o.IPC = d.flag()
+	for range d.count() {
+		o.Ports = append(o.Ports, d.port())
+	}
+	if n := d.count(); n > 0 {
+		o.Filter = make([]uint64, n)
+		for i := range o.Filter {
+			o.Filter[i] = d.number()
+		}
+	}
+	o.Token = d.text()
 	for range d.count() {
 		o.Grants = append(o.Grants, Grant{Path: d.text(), Access: Access(d.small())})
+	}
+	for range d.count() {
+		o.Links = append(o.Links, Link{Path: d.text(), Target: d.text()})
+	}
+	for range d.count() {
+		o.Layers = append(o.Layers, Layer{Dir: d.text(), Upper: d.text(), Work: d.text()})
 	}
 	o.Dir = d.text()
 	o.Path = d.text()
@@ -140,7 +200,7 @@ func DecodeReport(data []byte) (Report, error) {
 	d := decoder{in: data}
 	d.version()
 	r := Report{Outcome: Outcome(d.small()), Code: d.small(), Errno: d.small(), Message: d.text()}
-	if d.err == nil && (r.Outcome < Refused || r.Outcome > Signaled) {
+	if d.err == nil && (r.Outcome < Refused || r.Outcome > NoRoot) {
 		d.err = fmt.Errorf("unknown outcome %d", r.Outcome)
 	}
 	if err := d.end(); err != nil {
@@ -205,6 +265,14 @@ func (d *decoder) small() uint32 {
 		d.err = fmt.Errorf("number %d is out of range", n)
 	}
 	return uint32(n)
+}
+
+func (d *decoder) port() uint16 {
+	n := d.number()
+	if d.err == nil && n > 1<<16-1 {
+		d.err = fmt.Errorf("port %d is out of range", n)
+	}
+	return uint16(n)
 }
 
 func (d *decoder) flag() bool {

@@ -9,8 +9,10 @@ import (
 
 func sampleOrder() Order {
 	return Order{
-		ABI: 7, Network: true, IPC: true,
+		ABI: 7, Namespaces: true, Network: true, Ports: []uint16{1, 65535}, Filter: []uint64{1 << 63, 6}, Token: "t",
 		Grants: []Grant{{"/usr", Read | Exec}, {"/tmp/not-utf8-\xff", Write}},
+		Links:  []Link{{"/bin", "usr/bin"}},
+		Layers: []Layer{{"/opt", "/var/u", "/var/w"}},
 		Dir:    "/tmp", Path: "/usr/bin/true", Args: []string{"/usr/bin/true", ""}, Env: []string{"A=\xfe"},
 		CPUSeconds: 1, FileSize: 2, OpenFiles: 3, Processes: 4, Memory: 1 << 63,
 	}
