@@ -61,8 +61,7 @@ func newRoot(t *terminal) *cobra.Command {
 		newValidate(t), newSchema(t),
 		newPlan(t), newApply(t), newUndo(t), newVerify(t), newStatus(t), newRecover(t),
 		newExec(t), newDoctor(t),
-		newKeygen(t), withBatch(newSign(t), t), newVerifyBundle(t),
-		newRegistry(t), newPush(t), newAttach(t), newPull(t),
+		newKeygen(t), newSign(t), newVerifyBundle(t),
 		newConformance(t),
 	)
 	addWorker(root, t)

@@ -9,68 +9,111 @@ import (
 	"golang.org/x/sys/unix"
 
 	"steps.example/interp/changeset"
+	"steps.example/interp/internal/fsroot"
 )
 
-// Capture compares the tree with the last snapshot and returns what the command
-// changed, with hashes of the contents. From then on the transaction knows
-// these changes as its own. It is durable, the command's writes included,
-// before Capture returns. On an error the transaction is taken back.
+// Capture compares the tree with the last snapshot, puts it back to that, and
+// returns what the commands had changed, with hashes of the contents. All of
+// their processes must be gone. The caller judges and calls [Tx.Apply]. The
+// files that the commands made are out of the tree by then; Apply copies their
+// contents to new files that keep their time. On an error the transaction is
+// taken back.
 //
 // An object that was moved counts as deleted at one path and created at the
-// other. Sockets, FIFOs and devices that the command removed cannot be made
-// again: that is an error.
-func (tx *Tx) Capture() (*changeset.Changeset, error) {
+// other. Sockets, FIFOs and devices that a command removed cannot be made again:
+// that is an error. Names of one file that a command wrote to come back as files
+// of their own.
+func (tx *Tx) Capture() (*changeset.Captured, error) {
 	if tx.done {
 		return nil, errDone
 	}
 	if tx.w.snapshot == nil {
 		return nil, errors.Join(errors.New("capture: no snapshot was made"), tx.Rollback())
 	}
-	c, err := tx.w.capture(false)
-	if err == nil && len(c.lost) > 0 {
-		err = fmt.Errorf("%s was removed or replaced, and is nothing that could be made again", c.lost[0])
-	}
+	got, err := tx.w.captureAndRestore()
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("capture: %w", err), tx.Rollback())
 	}
-	tx.nets = append(tx.nets, c.changes)
-	return c.changes, nil
+	return got, nil
+}
+
+func (w *work) captureAndRestore() (*changeset.Captured, error) {
+	c, err := w.capture(false)
+	if err != nil {
+		return nil, err
+	}
+	if len(c.lost) > 0 {
+		return nil, fmt.Errorf("%s was removed or replaced, and is nothing that could be made again", c.lost[0])
+	}
+	if err := w.restore(); err != nil {
+		return nil, err
+	}
+	if err := c.settle(); err != nil {
+		return nil, err
+	}
+	return c.captured(), nil
+}
+
+// restore takes the last segment, which is a captured one, back for good.
+func (w *work) restore() error {
+	n := len(w.segments) - 1
+	if len(w.segments[n].ops) == 0 {
+		return nil
+	}
+	w.set.Forget("/")
+	if err := w.each(n, -1, w.backward); err != nil {
+		return err
+	}
+	if err := w.log.add(func(e enc) enc { return append(e, recRestored) }); err != nil {
+		return err
+	}
+	// Two segments half taken back could not be told from each other.
+	if err := w.durable(); err != nil {
+		return err
+	}
+	w.restored()
+	return nil
 }
 
 // comparison is what became of a snapshot.
 type comparison struct {
-	w       *work
-	force   bool
-	now     map[string]changeset.Stamp
-	order   []string // the paths of now, parents first
-	changes *changeset.Changeset
-	lost    []string
+	w *work
+	*found
+	left budget
+	// force: nothing will be kept of what the command did.
+	force bool
+	now   map[string]changeset.Stamp
+	perms map[string]uint32 // modes that the command gave and that were opened up
+	order []string          // the paths of now, parents first
+	lost  []string
+	// held says where a file with new content is once the tree is restored.
+	held map[string]string
 	// The operations, as if they had been carried out in this order.
 	early, takes, puts, late []op
 	heirs                    []heir
 }
 
 // capture turns what changed since the snapshot into a segment of operations
-// that are already done. With force it gets past modes that keep the owner from
-// reading: it is all going to be taken back.
+// that are already done. With force, what is new is not looked at, only set
+// aside, and files that nobody may read count as changed.
 func (w *work) capture(force bool) (*comparison, error) {
 	w.set.Forget("/")
-	c := &comparison{w: w, force: force, now: map[string]changeset.Stamp{}, changes: &changeset.Changeset{}}
-	err := w.survey(w.snapshot.roots, force, func(path string, st changeset.Stamp) error {
-		c.now[path] = st
-		c.order = append(c.order, path)
-		return nil
-	})
-	if err != nil {
+	c := &comparison{w: w, found: newFound(), left: w.store.budget(), force: force,
+		now: map[string]changeset.Stamp{}, perms: map[string]uint32{}, held: map[string]string{}}
+	before := make(map[string]changeset.Kind, len(w.snapshot.entries))
+	for i := range w.snapshot.entries {
+		s := &w.snapshot.entries[i]
+		before[s.path] = s.id.Kind()
+	}
+	if err := c.look(before); err != nil {
 		return nil, err
 	}
 	replaced := map[string]bool{}
-	before := make(map[string]bool, len(w.snapshot.entries))
 	// Deepest first, as things are taken.
 	for i := len(w.snapshot.entries) - 1; i >= 0; i-- {
 		s := &w.snapshot.entries[i]
-		before[s.path] = true
 		st, ok := c.now[s.path]
+		var err error
 		if ok && st.Kind() == s.id.Kind() {
 			err = c.stayed(s, st)
 		} else {
@@ -84,7 +127,6 @@ func (w *work) capture(force bool) (*comparison, error) {
 	if err := c.created(before, replaced); err != nil {
 		return nil, err
 	}
-	c.changes.Sort()
 	g := &program{}
 	for _, ops := range [][]op{c.early, c.takes, c.puts, c.late} {
 		for _, o := range ops {
@@ -103,20 +145,116 @@ func (w *work) capture(force bool) (*comparison, error) {
 	return c, w.begin(captured, g.ops)
 }
 
-// state is a stamp as a State, with a file's hash and a link's target.
-func (c *comparison) state(path string, st changeset.Stamp) (*changeset.State, error) {
+// look finds out what is there now. before are the kinds of what was.
+func (c *comparison) look(before map[string]changeset.Kind) error {
+	s := &survey{force: true}
+	if !c.force {
+		s.names = func(d *fsroot.Dir) ([]string, error) { return c.left.names(d, len(before)) }
+	}
+	s.visit = func(path string, was, st changeset.Stamp) (skip bool, err error) {
+		if kind, ok := before[path]; !ok || kind != st.Kind() {
+			if c.force {
+				return true, c.w.setAside(path, st)
+			}
+			if err := errors.Join(c.w.stopped(), c.left.spend(path)); err != nil {
+				return false, err
+			}
+		}
+		c.now[path] = st
+		c.order = append(c.order, path)
+		if was.Perm() != st.Perm() {
+			c.perms[path] = was.Perm()
+		}
+		c.name(path, st)
+		return false, nil
+	}
+	return c.w.survey(c.w.snapshot.roots, s)
+}
+
+// setAside moves something that a command made, however much it is, out of the
+// tree. Nothing needs to know where it is: it goes away with the transaction.
+func (w *work) setAside(path string, st changeset.Stamp) error {
+	dir, err := w.slotDirAt(filepath.Dir(path))
+	if err != nil {
+		return err
+	}
+	d, name, err := w.set.OpenParent(path)
+	if err != nil {
+		return err
+	}
+	slots, slot := w.at(w.newSlot(dir))
+	if err := w.disk.move(d.FD(), name, slots, slot); err != nil {
+		return fmt.Errorf("set aside %s: %w", path, err)
+	}
+	if st.Kind() == changeset.Dir {
+		w.set.Forget(path)
+	}
+	return nil
+}
+
+// settle completes the changes once the tree is as it was before: with the
+// objects that are there, and with where contents are.
+func (c *comparison) settle() error {
+	if err := c.w.openHeld(); err != nil {
+		return err
+	}
+	for i := range c.changes.Changes {
+		ch := &c.changes.Changes[i]
+		if ch.Before != nil {
+			st, err := c.w.set.Lstat(ch.Path)
+			if err != nil {
+				return err
+			}
+			want, have := *ch.Before, *st.State()
+			if want.SHA256, want.Target = "", ""; want != have {
+				return moved(ch.Path, "somebody else changed it")
+			}
+			ch.Stamp = &st
+		}
+		if at, ok := c.held[ch.Path]; ok && ch.After.Kind == changeset.File {
+			st, err := c.w.held.Lstat(at)
+			if err != nil {
+				return err
+			}
+			if !sameVersion(st, c.now[ch.Path]) {
+				return moved(ch.Path, "it was written to after the command had ended")
+			}
+			ch.Content = &changeset.Content{Origin: &changeset.Origin{Path: at, Stamp: st}}
+		}
+	}
+	return nil
+}
+
+// state is what is at a path now, with a file's hash and a link's target.
+func (c *comparison) state(path string) (*changeset.State, error) {
+	st := c.now[path]
 	s := st.State()
 	var err error
 	switch s.Kind {
 	case changeset.File:
-		s.SHA256, _, err = hashFile(c.w.set, path)
+		s.SHA256, err = c.hash(path, &st)
 		if c.force && errors.Is(err, unix.EACCES) {
 			err = nil // no hash is like another hash
 		}
 	case changeset.Symlink:
 		s.Target, err = readlink(c.w.set, path)
 	}
+	if now := c.now[path]; now != st {
+		c.now[path], c.perms[path] = st, now.Perm()
+	}
+	if perm, ok := c.perms[path]; ok {
+		s.Mode = perm
+	}
 	return s, err
+}
+
+func (c *comparison) hash(path string, st *changeset.Stamp) (string, error) {
+	f, err := c.w.openFile(c.w.set, path, st, true)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	return hashOpen(f, path, *st)
 }
 
 // was is the state that a snapshot saved.
@@ -138,38 +276,59 @@ func (c *comparison) was(s *saved) (*changeset.State, error) {
 
 // stayed handles a path with an object of the same kind as before.
 func (c *comparison) stayed(s *saved, st changeset.Stamp) error {
-	if s.id.Unchanged(st) {
+	if _, opened := c.perms[s.path]; !opened && s.id.Unchanged(st) {
 		return nil
 	}
 	before, err := c.was(s)
 	if err != nil {
 		return err
 	}
-	after, err := c.state(s.path, st)
+	after, err := c.state(s.path)
 	if err != nil {
 		return err
 	}
-	if before.SHA256 != after.SHA256 || before.Target != after.Target {
-		held, was, err := c.rebuild(s)
+	st = c.now[s.path]
+	same := before.SHA256 == after.SHA256 && before.Target == after.Target
+	// An equal file that the command made is not left in the tree either.
+	if !same || st.Kind() == changeset.File && !s.id.SameObject(st) {
+		held, err := c.rewritten(s, st)
 		if err != nil {
 			return err
 		}
-		c.puts = append(c.puts, op{kind: opSwap, path: s.path, slot: held, id: st, was: was})
+		if !same {
+			c.held[s.path] = c.w.slotPath(held)
+		}
 	} else if err := c.attrs(s, st); err != nil {
 		return err
 	} else if !s.id.SameObject(st) {
-		// Another object with the same content: once its attributes are back it
-		// is as good as the one before.
-		now := st
-		if st.Kind() == changeset.File {
-			now.MTime = s.id.MTime
-		}
-		c.heirs = append(c.heirs, heirOf(s.id, now))
+		// Once its attributes are back it is as good as the one before.
+		c.heirs = append(c.heirs, heirOf(s.id, st))
 	}
 	if *before != *after {
-		c.change(changeset.Change{Path: s.path, Before: before, After: after, Stamp: &s.id})
+		c.change(changeset.Change{Path: s.path, Before: before, After: after})
 	}
 	return nil
+}
+
+// rewritten handles a file or link with another content. The result is the slot
+// that the new one is in once this is taken back.
+func (c *comparison) rewritten(s *saved, st changeset.Stamp) (slot, error) {
+	held, was, err := c.rebuild(s)
+	if err != nil {
+		return slot{}, err
+	}
+	swaps, err := c.w.canSwap(held.dir)
+	if err != nil {
+		return slot{}, err
+	}
+	if swaps {
+		c.puts = append(c.puts, op{kind: opSwap, path: s.path, slot: held, id: st, was: was})
+		return held, nil
+	}
+	c.takes = append(c.takes, op{kind: opTake, path: s.path, slot: held, id: was})
+	held = c.w.newSlot(held.dir)
+	c.puts = append(c.puts, op{kind: opPut, path: s.path, slot: held, id: st})
+	return held, nil
 }
 
 // attrs handles an object that has the same content as before.
@@ -201,20 +360,17 @@ func (c *comparison) attrs(s *saved, st changeset.Stamp) error {
 
 // removed handles an object that is gone, or is of another kind now.
 func (c *comparison) removed(s *saved) error {
-	before, err := c.was(s)
-	if err != nil {
+	ch := changeset.Change{Path: s.path}
+	var err error
+	if ch.Before, err = c.was(s); err != nil {
 		return err
 	}
-	after := c.now[s.path]
-	if _, ok := c.now[s.path]; !ok {
-		c.change(changeset.Change{Path: s.path, Before: before, Stamp: &s.id})
-	} else {
-		now, err := c.state(s.path, after)
-		if err != nil {
+	if _, ok := c.now[s.path]; ok {
+		if ch.After, err = c.state(s.path); err != nil {
 			return err
 		}
-		c.change(changeset.Change{Path: s.path, Before: before, After: now, Stamp: &s.id})
 	}
+	c.change(ch)
 	if s.id.Kind() == changeset.Other {
 		c.lost = append(c.lost, s.path)
 		return nil
@@ -281,28 +437,31 @@ func (c *comparison) slotDir(path string) (int, error) {
 }
 
 // created handles what is there now and was not, or was of another kind.
-func (c *comparison) created(before, replaced map[string]bool) error {
+func (c *comparison) created(before map[string]changeset.Kind, replaced map[string]bool) error {
 	for i := 0; i < len(c.order); i++ {
 		path := c.order[i]
-		if before[path] && !replaced[path] {
+		if _, ok := before[path]; ok && !replaced[path] {
 			continue
 		}
 		dir, err := c.w.slotDirAt(filepath.Dir(path))
 		if err != nil {
 			return err
 		}
-		o := op{kind: opPut, path: path, slot: c.w.newSlot(dir), id: c.now[path]}
+		held := c.w.newSlot(dir)
+		c.held[path] = c.w.slotPath(held)
 		if err := c.new(path, replaced); err != nil {
 			return err
 		}
+		o := op{kind: opPut, path: path, slot: held, id: c.now[path]}
 		// What is below a new directory is new.
 		for i+1 < len(c.order) && strings.HasPrefix(c.order[i+1], path+"/") {
 			i++
 			sub := c.order[i]
-			o.made = append(o.made, made{rel: sub[len(path)+1:], id: c.now[sub]})
+			c.held[sub] = c.held[path] + sub[len(path):]
 			if err := c.new(sub, replaced); err != nil {
 				return err
 			}
+			o.made = append(o.made, made{rel: sub[len(path)+1:], id: c.now[sub]})
 		}
 		c.puts = append(c.puts, o)
 		if st := c.now[path]; st.Kind() == changeset.Dir && st.Perm()&writable != writable {
@@ -320,12 +479,10 @@ func (c *comparison) new(path string, replaced map[string]bool) error {
 	if replaced[path] {
 		return nil // its change has both sides already
 	}
-	after, err := c.state(path, c.now[path])
+	after, err := c.state(path)
 	if err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
 	c.change(changeset.Change{Path: path, After: after})
 	return nil
 }
-
-func (c *comparison) change(ch changeset.Change) { c.changes.Changes = append(c.changes.Changes, ch) }

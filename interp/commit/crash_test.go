@@ -312,3 +312,53 @@ func TestFaultEverywhere(t *testing.T) {
 		})
 	}
 }
+
+// faulting runs f with a hook that fails the n-th call, counted from 0, and
+// reports whether there was one.
+func faulting(s *Store, n int, f func()) (failed bool) {
+	count := 0
+	s.disk.hook = func(p point) error {
+		if p.after {
+			return nil
+		}
+		if count++; count == n+1 {
+			failed = true
+			return errFault
+		}
+		return nil
+	}
+	f()
+	return failed
+}
+
+// recoverTo recovers a store and checks that the tree is before or after, and
+// before once that is undone, and that nothing is left behind.
+func recoverTo(t *testing.T, b bed, s *Store, what string, before, after model, mustAfter bool) {
+	t.Helper()
+	s.Close()
+	s = b.open(t)
+	defer s.Close()
+	if _, err := s.Recover(RecoverOptions{}); err != nil {
+		t.Fatalf("%s: recover: %v", what, err)
+	}
+	nothingLeft(t, s)
+	receipts, err := s.Receipts()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(receipts) == 1 {
+		sameTree(t, what+": after", dumpDisk(t, b.root, nil), after)
+		if drifts, err := s.Verify(receipts[0]); err != nil || len(drifts) > 0 {
+			t.Fatalf("%s: verify: %v, %v", what, drifts, err)
+		}
+		if err := s.Undo(receipts[0].ID); err != nil {
+			t.Fatalf("%s: undo: %v", what, err)
+		}
+	} else if mustAfter {
+		t.Fatalf("%s: no receipt", what)
+	}
+	sameTree(t, what+": before", dumpDisk(t, b.root, nil), before)
+	if entries, err := os.ReadDir(filepath.Join(b.store, receiptsDir)); err != nil || len(entries) > 0 {
+		t.Fatalf("%s: receipts: %v, %v", what, entries, err)
+	}
+}

@@ -76,7 +76,20 @@ func (d *disk) write(fd int, name string, data []byte) error {
 	return nil
 }
 
-// truncate cuts an open file to size. Atomic.
+// writeAt writes all of data at an offset. Not atomic.
+func (d *disk) writeAt(fd int, name string, data []byte, offset int64) error {
+	for len(data) > 0 {
+		var n int
+		err := d.do("write", name, func() (err error) { n, err = unix.Pwrite(fd, data, offset); return err })
+		if err != nil {
+			return err
+		}
+		data, offset = data[n:], offset+int64(n)
+	}
+	return nil
+}
+
+// truncate cuts an open file to size, or extends it by a hole. Atomic.
 func (d *disk) truncate(fd int, name string, size int64) error {
 	return d.do("truncate", name, func() error { return unix.Ftruncate(fd, size) })
 }

@@ -46,7 +46,7 @@ func syncFS(fd int) error {
 // clone has no form on macOS that fills an open file.
 func clone(int, int) error { return unix.ENOTSUP }
 
-func copyRange(int, int, int) (int, error) { return 0, unix.ENOTSUP }
+func copyRange(int, int, int64, int) (int, error) { return 0, unix.ENOTSUP }
 
 func mountOf(fd int) (mount, error) {
 	st, err := fsroot.StampFD(fd)

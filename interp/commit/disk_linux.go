@@ -55,9 +55,10 @@ func syncFS(fd int) error { return unix.Syncfs(fd) }
 // where the file system cannot.
 func clone(dst, src int) error { return unix.IoctlFileClone(dst, src) }
 
-// copyRange copies up to n bytes at both files' offsets inside the kernel.
-func copyRange(dst, src int, n int) (int, error) {
-	return unix.CopyFileRange(src, nil, dst, nil, n, 0)
+// copyRange copies up to n bytes from and to an offset inside the kernel.
+func copyRange(dst, src int, at int64, n int) (int, error) {
+	to := at
+	return unix.CopyFileRange(src, &at, dst, &to, n, 0)
 }
 
 // mountOf identifies the mount that the directory fd is on: renames work only

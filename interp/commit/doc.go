@@ -25,9 +25,16 @@
 // one that has not. [Store.Undo] takes a committed one back through the same
 // code as a rollback.
 //
-// Around a step that executes, [Tx.Snapshot] saves what it may change, and
-// [Tx.Capture] turns what it changed into operations like the above that are
-// already done, so that rollback, recovery and undo know them too.
+// What a step that executes changes is captured as a changeset like any other,
+// and becomes real only by [Tx.Apply]. There are two ways, with the same result.
+// With layers the command writes to an overlay file system that the caller mounts,
+// [Tx.Layers] makes the directories for it, and [Tx.CaptureLayers] reads them; the
+// tree is never touched. Otherwise [Tx.Snapshot] copies what the command may
+// change, and [Tx.Capture] writes down what it did change, as operations like the
+// above that are already done, and takes them back at once. Either way the
+// contents are copied to new files when they are applied, and must then be the
+// ones that were captured: whatever the command still holds open, or has another
+// name of, is not in the tree.
 //
 // # What it does not do
 //
@@ -40,6 +47,19 @@
 //
 // Extended attributes and access lists of objects that are moved, replaced or
 // put back stay with the object; those of copied files are not copied, nor those
-// of files that a captured command rewrote or deleted. The times of a directory
-// change when its entries do, and are not taken back.
+// of files that a command deleted or wrote to while a snapshot was all there was.
+// What a command does to such attributes is not captured, nor are times: a new or
+// rewritten file keeps its time of modification, one that was only touched, and
+// every directory, gets none. The times of a directory change when its entries
+// do, and are not taken back.
+//
+// Hard links are captured as files of their own, next to a list of them. In a
+// layer a command that writes to a file with several names changes one of them,
+// which is an error; one that was deleted afterwards goes unnoticed. A snapshot
+// changes them all, and puts them back as files of their own. What others do to
+// the tree while a command runs counts as the command's in a snapshot; with a
+// layer it is an error where the command changed the same path, and may confuse
+// the command elsewhere.
+//
+// A capture trusts that every process of the command is gone.
 package commit

@@ -18,6 +18,8 @@ var (
 	ErrLocked      = errors.New("the store is in use")
 	ErrDamaged     = errors.New("damaged record")
 	ErrNoReceipt   = errors.New("no such receipt")
+	// ErrNoLayers is wrapped with the reason; see [Tx.Layers].
+	ErrNoLayers = errors.New("layers cannot be used")
 )
 
 // MovedError says that an object is not the one that the changeset was made

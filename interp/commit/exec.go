@@ -326,7 +326,7 @@ func walk(fd int, rel string, f func(rel string, st changeset.Stamp) error) erro
 // it has neither, somebody else set them since, and they stay. An object that
 // is not the journal's is left alone; found tells.
 func (w *work) attr(o *op, from, to attrs) (found bool, err error) {
-	dir, name, err := w.attrTarget(o.path)
+	dir, name, err := attrTarget(w.set, o.path)
 	if err == nil {
 		var obj int
 		var st changeset.Stamp
@@ -369,17 +369,17 @@ func due(st changeset.Stamp, from, to attrs) attrs {
 
 // attrTarget is where the object whose attributes are set is. A root may be the
 // object itself.
-func (w *work) attrTarget(path string) (int, string, error) {
-	for _, r := range w.set.Roots() {
+func attrTarget(set *fsroot.Set, path string) (int, string, error) {
+	for _, r := range set.Roots() {
 		if r.Path == path {
-			d, err := w.set.OpenDir(path)
+			d, err := set.OpenDir(path)
 			if err != nil {
 				return -1, "", err
 			}
 			return d.FD(), ".", nil
 		}
 	}
-	d, name, err := w.set.OpenParent(path)
+	d, name, err := set.OpenParent(path)
 	if err != nil {
 		return -1, "", err
 	}

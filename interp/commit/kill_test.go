@@ -9,19 +9,44 @@ import (
 	"testing"
 	"time"
 
+	"steps.example/interp/changeset"
 	"steps.example/interp/internal/fsroot"
 )
 
-const killEnv = "STEPS_COMMIT_KILL_DIR"
+// killEnv names the directory that a child of TestKill works in, and killWay how
+// what it commits comes about.
+const (
+	killEnv = "STEPS_COMMIT_KILL_DIR"
+	killWay = "STEPS_COMMIT_KILL_WAY"
+)
 
-// TestMain is the child of TestKill when the environment says so.
-func TestMain(m *testing.M) {
-	if dir := os.Getenv(killEnv); dir != "" {
-		if err := killChild(dir); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
+// watchCommand runs a command in a transaction and captures what it changes, by
+// the way of that name.
+var watchCommand = map[string]func(t testing.TB, tx *Tx, root string, before, after model) (*changeset.Captured, error){
+	"snapshot": func(t testing.TB, tx *Tx, root string, before, after model) (*changeset.Captured, error) {
+		if err := tx.Snapshot([]string{root}); err != nil {
+			return nil, err
 		}
-		os.Exit(0)
+		execute(t, root, before.clone(), after)
+		return tx.Capture()
+	},
+}
+
+// children are what a child process of a test does, by the environment variable
+// that says so and is its argument.
+var children = map[string]func(string) error{
+	killEnv: func(dir string) error { return killChild(dir, os.Getenv(killWay)) },
+}
+
+func TestMain(m *testing.M) {
+	for name, child := range children {
+		if arg := os.Getenv(name); arg != "" {
+			if err := child(arg); err != nil {
+				fmt.Fprintln(os.Stderr, err)
+				os.Exit(1)
+			}
+			os.Exit(0)
+		}
 	}
 	os.Exit(m.Run())
 }
@@ -64,12 +89,11 @@ func killModels() (before, after model) {
 }
 
 // killChild commits and undoes until it is killed.
-func killChild(dir string) error {
+func killChild(dir, way string) error {
 	b := bed{filepath.Join(dir, "root"), filepath.Join(dir, "store")}
 	before, after := killModels()
 	t := &testing.T{}
 	for {
-		cs := derive(t, b.root, before, after)
 		s, err := OpenStore(b.store)
 		if err != nil {
 			return err
@@ -82,6 +106,14 @@ func killChild(dir string) error {
 		tx, err := s.Begin(set, Options{})
 		if err != nil {
 			return err
+		}
+		cs := &changeset.Changeset{}
+		if watch := watchCommand[way]; watch == nil {
+			cs = derive(t, b.root, before, after)
+		} else if got, err := watch(t, tx, b.root, before, after); err != nil {
+			return err
+		} else {
+			cs = got.Changes
 		}
 		if err := tx.Apply(cs); err != nil {
 			return err
@@ -100,7 +132,18 @@ func killChild(dir string) error {
 
 // TestKill kills a process that commits and undoes, at random moments.
 func TestKill(t *testing.T) {
-	t.Parallel()
+	for _, way := range []string{"", "snapshot", "layers"} {
+		t.Run(way, func(t *testing.T) {
+			t.Parallel()
+			if way == "layers" && watchCommand[way] == nil {
+				t.Skip("needs Linux")
+			}
+			killOften(t, way)
+		})
+	}
+}
+
+func killOften(t *testing.T, way string) {
 	rounds := 30
 	if testing.Short() {
 		rounds = 5
@@ -111,7 +154,7 @@ func TestKill(t *testing.T) {
 		b := newBedIn(t, t.TempDir(), before)
 		was := dumpDisk(t, b.root, nil)
 		cmd := exec.Command(os.Args[0])
-		cmd.Env = append(os.Environ(), killEnv+"="+filepath.Dir(b.root))
+		cmd.Env = append(os.Environ(), killEnv+"="+filepath.Dir(b.root), killWay+"="+way)
 		cmd.Stderr = os.Stderr
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
@@ -129,8 +172,12 @@ func TestKill(t *testing.T) {
 			t.Fatalf("round %d: %v", round, err)
 		}
 		seen[len(recovered) > 0]++
-		eitherWay(t, b, s, fmt.Sprint("round ", round), was, before, after, false)
-		s.Close()
+		if way == "" {
+			eitherWay(t, b, s, fmt.Sprint("round ", round), was, before, after, false)
+			s.Close()
+		} else {
+			recoverTo(t, b, s, fmt.Sprint("round ", round), before, after, false)
+		}
 		os.RemoveAll(filepath.Dir(b.root))
 	}
 	t.Logf("%d of %d kills left work to recover", seen[true], rounds)

@@ -124,6 +124,21 @@ type logical struct {
 	pending     segment
 	pendingSnap *snapshot
 	heirs       []heir
+	// scraps are slots of copies, and of what a command left, which nothing needs
+	// once the transaction is committed.
+	scraps []slot
+}
+
+// restored forgets the operations of the last segment, a captured one that was
+// taken back for good.
+func (l *logical) restored() {
+	seg := &l.segments[len(l.segments)-1]
+	for i := range seg.ops {
+		if o := &seg.ops[i]; o.kind != opAttr {
+			l.scraps = append(l.scraps, o.slot)
+		}
+	}
+	seg.ops, seg.ran = nil, 0
 }
 
 // heir is an object that stands for another one, which it is equal to. What a

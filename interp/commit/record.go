@@ -26,6 +26,7 @@ const (
 	recSaved                // an object there
 	recSnapBegin            // the command may run from here on
 	recHeir                 // from the next begin or undo on, an equal object stands for an inode
+	recRestored             // the last segment, a captured one, was taken back, durably, and is over
 )
 
 const journalVersion = 1
@@ -261,6 +262,11 @@ func (l *logical) record(payload []byte) error {
 			return errRecord
 		}
 		l.openSnapshot()
+	case recRestored:
+		if n := len(l.segments); n == 0 || l.segments[n-1].kind != captured {
+			return errRecord
+		}
+		l.restored()
 	case recHeir:
 		l.heirs = append(l.heirs, d.heir())
 	default:
@@ -278,6 +284,7 @@ func (l *logical) openSnapshot() {
 	for _, s := range l.snapshot.entries {
 		if s.copy.n != 0 {
 			l.copies[s.path] = s
+			l.scraps = append(l.scraps, s.copy)
 		}
 	}
 }

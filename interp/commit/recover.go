@@ -258,8 +258,11 @@ func (w *work) each(n, dir int, f func(*op) error) error {
 // settle turns a committed transaction into a receipt. Its slots keep what undo
 // needs.
 func (w *work) settle() error {
-	if len(w.copies) > 0 {
-		if err := w.dropUnused(); err != nil {
+	if err := w.dropLayers(); err != nil {
+		return err
+	}
+	if len(w.scraps) > 0 {
+		if err := w.dropScraps(); err != nil {
 			return err
 		}
 	}
@@ -296,18 +299,20 @@ func (w *work) discard() error {
 	return w.store.emptyTrash()
 }
 
-// dropUnused removes snapshot copies of what no command changed.
-func (w *work) dropUnused() error {
+// dropScraps removes snapshot copies and what commands left. By now all of it was
+// copied or put back, but for what a segment says it needs for undo.
+func (w *work) dropScraps() error {
+	w.closeHeld()
 	used := map[slot]bool{}
 	for i := range w.segments {
 		for k := range w.segments[i].ops {
 			used[w.segments[i].ops[k].slot] = true
 		}
 	}
-	for _, s := range w.copies {
-		if fd, name := w.at(s.copy); fd >= 0 && !used[s.copy] {
-			if err := w.disk.unlink(fd, name); err != nil && err != unix.ENOENT {
-				return fmt.Errorf("remove %s: %w", w.slotPath(s.copy), err)
+	for _, s := range w.scraps {
+		if fd, name := w.at(s); fd >= 0 && !used[s] {
+			if err := w.disk.removeAll(fd, name); err != nil {
+				return fmt.Errorf("remove %s: %w", w.slotPath(s), err)
 			}
 		}
 	}

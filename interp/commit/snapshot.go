@@ -32,13 +32,21 @@ func (tx *Tx) Snapshot(paths []string) error {
 }
 
 func (w *work) snap(paths []string) error {
-	if w.snapshot != nil {
-		return errors.New("the one before was not captured")
+	if err := w.idle(); err != nil {
+		return err
+	}
+	if err := w.dropLayers(); err != nil {
+		return err
 	}
 	w.set.Forget("/")
 	roots, err := outermost(paths)
 	if err != nil {
 		return err
+	}
+	for _, root := range roots {
+		if err := w.storeApart(root); err != nil {
+			return fmt.Errorf("%s %w", root, err)
+		}
 	}
 	snap := &snapshot{roots: roots}
 	for _, root := range roots {
@@ -46,16 +54,19 @@ func (w *work) snap(paths []string) error {
 			return err
 		}
 	}
-	err = w.survey(roots, false, func(path string, st changeset.Stamp) error {
+	err = w.survey(roots, &survey{visit: func(path string, _, st changeset.Stamp) (bool, error) {
+		if err := w.stopped(); err != nil {
+			return false, err
+		}
 		s, err := w.save(path, st)
 		if err != nil {
-			return fmt.Errorf("save %s: %w", path, err)
+			return false, fmt.Errorf("save %s: %w", path, err)
 		}
 		snap.entries = append(snap.entries, s)
-		return w.log.add(func(e enc) enc {
+		return false, w.log.add(func(e enc) enc {
 			return append(e, recSaved).s(s.path).stamp(s.id).s(s.target).slot(s.copy)
 		})
-	})
+	}})
 	if err != nil {
 		return err
 	}
@@ -83,7 +94,6 @@ func (w *work) outOfReach(snap *snapshot) error {
 			}
 		}
 	}
-	type inode struct{ dev, ino uint64 }
 	names := map[inode]uint64{}
 	for _, s := range snap.entries {
 		names[inode{s.id.Dev, s.id.Ino}]++
@@ -113,63 +123,6 @@ func outermost(paths []string) ([]string, error) {
 	return list, nil
 }
 
-// survey calls f for every object at and below the roots, parents first. It
-// stays on the mount of each root and goes through no link. With force it makes
-// directories readable for their owner.
-func (w *work) survey(roots []string, force bool, f func(string, changeset.Stamp) error) error {
-	for _, root := range roots {
-		st, err := w.set.Lstat(root)
-		if fsroot.IsMissing(err) || isLink(err) {
-			continue
-		}
-		if err != nil {
-			return err
-		}
-		if err := w.surveyBelow(root, st, st.Dev, force, f); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (w *work) surveyBelow(path string, st changeset.Stamp, dev uint64, force bool, f func(string, changeset.Stamp) error) error {
-	if st.Dev != dev {
-		return fmt.Errorf("%s is on another file system than what is around it: %w", path, unix.EXDEV)
-	}
-	if force && st.Kind() == changeset.Dir && st.Perm()&0o700 != 0o700 {
-		var err error
-		if st, err = w.loosen(path, st); err != nil {
-			return err
-		}
-	}
-	if err := f(path, st); err != nil || st.Kind() != changeset.Dir {
-		return err
-	}
-	d, err := w.set.OpenDir(path)
-	if err != nil {
-		return err
-	}
-	names, err := d.Names()
-	if err != nil {
-		return err
-	}
-	slices.Sort(names)
-	for _, name := range names {
-		sub := filepath.Join(path, name)
-		st, err := w.set.Lstat(sub)
-		if err != nil {
-			return err
-		}
-		if strings.HasPrefix(name, slotDirStart) && w.isSlotDir(sub) {
-			continue
-		}
-		if err := w.surveyBelow(sub, st, dev, force, f); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // isSlotDir reports whether path is a slot directory of this transaction, or of
 // one with a receipt. The name alone says nothing: a command can take it too.
 func (w *work) isSlotDir(path string) bool {
@@ -186,26 +139,6 @@ func (w *work) isSlotDir(path string) bool {
 	}
 	defer other.close()
 	return slices.Contains(other.slotDirs, path)
-}
-
-// loosen gives a directory's owner all rights to it.
-func (w *work) loosen(path string, st changeset.Stamp) (changeset.Stamp, error) {
-	dir, name, err := w.attrTarget(path)
-	if err != nil {
-		return st, err
-	}
-	obj, now, err := openObject(dir, name)
-	if err != nil {
-		return st, err
-	}
-	defer unix.Close(obj)
-	if !now.SameObject(st) {
-		return st, moved(path, "it is another directory")
-	}
-	if err := w.disk.chmod(obj, name, st.Perm()|0o700); err != nil && err != unix.EPERM {
-		return st, err
-	}
-	return fsroot.StampFD(obj)
 }
 
 // save records one object, and copies a file's content to a slot.

@@ -1,6 +1,7 @@
 package commit
 
 import (
+	"context"
 	"errors"
 	"maps"
 	"os"
@@ -76,21 +77,23 @@ func TestCapture(t *testing.T) {
 			t.Run(sc.name+"/"+way, func(t *testing.T) {
 				t.Parallel()
 				for n, crashed := 0, true; crashed; n++ {
-					crashed = captureOnce(t, sc, way, n)
+					crashed = captureOnce(t, sc, way, n, false)
 				}
 			})
 		}
 	}
 }
 
-func captureOnce(t *testing.T, sc scenario, way string, n int) bool {
+func captureOnce(t *testing.T, sc scenario, way string, n int, noFlags bool) bool {
 	before := parse(t, sc.before)
 	b := newBed(t, before)
 	defer os.RemoveAll(b.root)
 	defer os.RemoveAll(b.store)
 	defer loosen(b.root)
-	after := before.clone()
+	mid := earlier(before)
+	after := mid.clone()
 	sc.edit(after)
+	after.remove("early/g")
 	for _, o := range after {
 		o.mtime = 0
 	}
@@ -100,6 +103,7 @@ func captureOnce(t *testing.T, sc scenario, way string, n int) bool {
 	}
 	final.put("later", file(0o644, "later"))
 	s := b.open(t)
+	s.disk.noFlags = noFlags
 	set := openSet(t, b.root)
 	defer set.Close()
 	crashed := crashing(s, n, func() {
@@ -109,25 +113,32 @@ func captureOnce(t *testing.T, sc scenario, way string, n int) bool {
 		}
 		var paths []string
 		for _, p := range []string{"a", "a/f", "b", "d", "e", "f", "g", "l", "x", "ro", "rw", "mv", "mv2",
-			"del", "t", "s1", "s2", "t1", "t2", "old"} {
+			"del", "t", "s1", "s2", "t1", "t2", "old", "early"} {
 			paths = append(paths, filepath.Join(b.root, p))
+		}
+		if err := tx.Apply(derive(t, b.root, before, mid)); err != nil {
+			t.Fatal(err)
 		}
 		if err := tx.Snapshot(paths); err != nil {
 			t.Fatal(err)
 		}
-		execute(t, b.root, before.clone(), after)
-		cs, err := tx.Capture()
+		execute(t, b.root, mid.clone(), after)
+		got, err := tx.Capture()
 		if err != nil {
+			t.Fatal(err)
+		}
+		sameTree(t, "captured", dumpDisk(t, b.root, nil), mid)
+		checkCaptured(t, b.root, got.Changes, mid, after)
+		if err := tx.Apply(got.Changes); err != nil {
 			t.Fatal(err)
 		}
 		sameTree(t, "ran", dumpDisk(t, b.root, nil), after)
 		if err := tx.Snapshot(paths); err != nil {
 			t.Fatal(err)
 		}
-		if again, err := tx.Capture(); err != nil || !again.Empty() {
+		if again, err := tx.Capture(); err != nil || !again.Changes.Empty() {
 			t.Fatalf("captured twice: %v, %v", again, err)
 		}
-		checkCaptured(t, b.root, cs, before, after)
 		onDisk := after.clone()
 		for p, o := range onDisk {
 			o.orig = p
@@ -147,11 +158,12 @@ func captureOnce(t *testing.T, sc scenario, way string, n int) bool {
 	})
 	s.Close()
 	s = b.open(t)
+	s.disk.noFlags = noFlags
 	defer s.Close()
 	if _, err := s.Recover(RecoverOptions{}); err != nil {
 		t.Fatalf("point %d: recover: %v", n, err)
 	}
-	clean(t, s)
+	nothingLeft(t, s)
 	receipts, err := s.Receipts()
 	if err != nil {
 		t.Fatal(err)
@@ -169,6 +181,21 @@ func captureOnce(t *testing.T, sc scenario, way string, n int) bool {
 	}
 	sameTree(t, "before", dumpDisk(t, b.root, nil), before)
 	return crashed
+}
+
+// earlier is the tree as typed steps left it before the command: most files are
+// other ones, and there is a new directory.
+func earlier(before model) model {
+	mid := before.clone()
+	for p, o := range mid {
+		if dir := mid[filepath.Dir(p)]; o.kind == changeset.File && (dir == nil || dir.mode&0o200 != 0) {
+			mid.put(p, file(o.mode, "earlier "+o.content))
+		}
+	}
+	mid.mkdir("early", 0o755)
+	mid.put("early/f", file(0o644, "early"))
+	mid.put("early/g", file(0o644, "early, not for long"))
+	return mid
 }
 
 // checkCaptured compares a captured changeset with what was done.
@@ -279,8 +306,8 @@ func TestCaptureDropsCopies(t *testing.T) {
 		if slots, _ := os.ReadDir(tx.w.slots[0].path); len(slots) != 2 {
 			t.Fatalf("an unchanged file was copied again: %v", slots)
 		}
-		if cs, err := tx.Capture(); err != nil || !cs.Empty() {
-			t.Fatal(cs, err)
+		if got, err := tx.Capture(); err != nil || !got.Changes.Empty() {
+			t.Fatal(got, err)
 		}
 	}
 	if err := tx.Snapshot([]string{b.root}); err != nil {
@@ -289,7 +316,11 @@ func TestCaptureDropsCopies(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(b.root, "changed"), []byte("new"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := tx.Capture(); err != nil {
+	got, err := tx.Capture()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := tx.Apply(got.Changes); err != nil {
 		t.Fatal(err)
 	}
 	id, err := tx.Commit(&Receipt{})
@@ -298,5 +329,52 @@ func TestCaptureDropsCopies(t *testing.T) {
 	}
 	if slots, err := os.ReadDir(filepath.Join(b.store, receiptsDir, id, slotsName)); err != nil || len(slots) != 1 {
 		t.Fatalf("kept: %v, %v", slots, err)
+	}
+}
+
+// TestCaptureWithoutFlags has a file system that cannot exchange.
+func TestCaptureWithoutFlags(t *testing.T) {
+	t.Parallel()
+	for _, sc := range scenarios {
+		for _, way := range []string{"undo", "roll back"} {
+			for n := 0; captureOnce(t, sc, way, n, true); n += 17 {
+			}
+			captureOnce(t, sc, way, 1<<30, true)
+		}
+	}
+}
+
+// TestStopped: a caller that wants no more gets the tree back as it was.
+func TestStopped(t *testing.T) {
+	t.Parallel()
+	before := parse(t, `
+		d/ 0755
+		d/f 0644 f`)
+	after := before.clone()
+	after.put("d/g", file(0o644, "g"))
+	for _, when := range []string{"snapshot", "capture"} {
+		b := newBed(t, before.clone())
+		s := b.open(t)
+		done := make(chan struct{})
+		tx, err := s.Begin(openSet(t, b.root), Options{Done: done})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if when == "snapshot" {
+			close(done)
+			err = tx.Snapshot([]string{b.root})
+		} else {
+			if err := tx.Snapshot([]string{b.root}); err != nil {
+				t.Fatal(err)
+			}
+			execute(t, b.root, before.clone(), after)
+			close(done)
+			_, err = tx.Capture()
+		}
+		if !errors.Is(err, context.Canceled) || errors.Is(err, ErrBlocked) {
+			t.Errorf("%s: %v", when, err)
+		}
+		sameTree(t, when, dumpDisk(t, b.root, nil), before)
+		nothingLeft(t, s)
 	}
 }

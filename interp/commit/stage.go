@@ -18,10 +18,6 @@ import (
 	"steps.example/interp/internal/fsroot"
 )
 
-// smallFile is up to what size a file is copied through memory. Larger ones are
-// cloned or copied in the kernel where it can.
-const smallFile = 1 << 20
-
 // stage builds every new object of the plan in its slot, with its final owner,
 // mode and time. Only directories get theirs later: they must be writable until
 // they are filled. It stores content hashes and sizes in the changeset.
@@ -202,7 +198,11 @@ func (w *work) stageFile(n *node, dir int) error {
 	if err != nil {
 		return err
 	}
-	if a := wanted(stamp, after, after.Mode, after.MTime); a.set != 0 {
+	mtime := after.MTime
+	if o := n.c.Content; mtime == 0 && o != nil && o.Origin != nil && w.isHeld(o.Origin.Path) {
+		mtime = o.Origin.Stamp.MTime // programs compare the times of what they made
+	}
+	if a := wanted(stamp, after, after.Mode, mtime); a.set != 0 {
 		if err := w.setOpen(fd, dir, n.stage, a); err != nil {
 			return err
 		}
@@ -269,7 +269,11 @@ func (w *work) copyOrigin(fd int, name string, o *changeset.Origin) (string, err
 func (w *work) openOrigin(path string) (*os.File, changeset.Stamp, error) {
 	w.setLock.Lock()
 	defer w.setLock.Unlock()
-	d, base, err := w.set.OpenParent(path)
+	set := w.set
+	if w.isHeld(path) {
+		set = w.held
+	}
+	d, base, err := set.OpenParent(path)
 	if err != nil {
 		return nil, changeset.Stamp{}, moved(path, "%v", err)
 	}
@@ -278,51 +282,6 @@ func (w *work) openOrigin(path string) (*os.File, changeset.Stamp, error) {
 		err = moved(path, "it is gone")
 	}
 	return f, stamp, err
-}
-
-// copyFile copies size bytes of f to the empty file fd.
-func (w *work) copyFile(fd int, name string, f *os.File, size int64) error {
-	src := int(f.Fd())
-	if size > smallFile {
-		if err := w.disk.do("clone", name, func() error { return clone(fd, src) }); err == nil {
-			return nil
-		}
-	}
-	for done := int64(0); size > smallFile && done < size; {
-		var n int
-		err := w.disk.do("copy", name, func() (err error) {
-			n, err = copyRange(fd, src, int(min(size-done, 1<<30)))
-			return err
-		})
-		if err != nil && done == 0 {
-			break // not between these file systems
-		}
-		if err == nil && n == 0 {
-			err = io.ErrUnexpectedEOF
-		}
-		if err != nil {
-			return err
-		}
-		if done += int64(n); done == size {
-			return nil
-		}
-	}
-	return w.copyByHand(fd, name, f, size)
-}
-
-func (w *work) copyByHand(fd int, name string, f *os.File, size int64) error {
-	buf := make([]byte, min(size, smallFile))
-	for size > 0 {
-		part := buf[:min(size, smallFile)]
-		if _, err := io.ReadFull(f, part); err != nil {
-			return err
-		}
-		if err := w.disk.write(fd, name, part); err != nil {
-			return err
-		}
-		size -= int64(len(part))
-	}
-	return nil
 }
 
 // hashFD hashes the first size bytes of an open file.

@@ -40,6 +40,15 @@ type Store struct {
 	lock *os.File // held while a transaction, recovery or undo goes on
 	disk disk
 	live []*work // with open descriptors
+	// maxFound takes the place of the constant in tests.
+	maxFound int
+}
+
+func (s *Store) budget() budget {
+	if s.maxFound > 0 {
+		return budget(s.maxFound)
+	}
+	return maxFound
 }
 
 // OpenStore opens the store at dir, an absolute path, and makes it if it is not
@@ -200,50 +209,4 @@ func (s *Store) emptyTrash() error {
 		}
 	}
 	return nil
-}
-
-// removeAll removes name in dir and all below it, following no link and going
-// to no other file system. Not atomic; only for a transaction's own directories.
-func (d *disk) removeAll(dir int, name string) error {
-	err := d.unlink(dir, name)
-	if err == nil || err == unix.ENOENT {
-		return nil
-	}
-	if err != unix.EISDIR && err != unix.EPERM {
-		return err
-	}
-	fd, stamp, err := openObject(dir, name)
-	if err != nil {
-		return err
-	}
-	if stamp.Perm()&0o700 != 0o700 {
-		err = d.chmod(fd, name, 0o700)
-	}
-	unix.Close(fd)
-	if err != nil {
-		return err
-	}
-	fd, err = unix.Openat(dir, name, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return err
-	}
-	f := os.NewFile(uintptr(fd), name)
-	defer f.Close()
-	names, err := f.Readdirnames(-1)
-	if err != nil {
-		return err
-	}
-	for _, n := range names {
-		var st unix.Stat_t
-		if err := unix.Fstatat(fd, n, &st, unix.AT_SYMLINK_NOFOLLOW); err != nil {
-			return err
-		}
-		if uint64(st.Dev) != stamp.Dev {
-			return fmt.Errorf("%s/%s is on another file system: %w", name, n, unix.EXDEV)
-		}
-		if err := d.removeAll(fd, n); err != nil {
-			return err
-		}
-	}
-	return d.rmdir(dir, name)
 }

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	gocmp "github.com/google/go-cmp/cmp"
 
@@ -410,6 +411,9 @@ func (m model) mkdir(p string, mode uint32) {
 
 var errCrash = errors.New("crash")
 
+// baseTime is a time that nothing gets by itself.
+var baseTime = time.Unix(1_500_000_000, 0)
+
 // scenario is a tree and what is done to it.
 type scenario struct {
 	name   string
@@ -518,3 +522,34 @@ var scenarios = []scenario{
 }
 
 func mkfifo(path string) error { return syscall.Mkfifo(path, 0o600) }
+
+// nothingLeft checks that a store has nothing but receipts, and these no layers
+// or scraps beyond what undo needs.
+func nothingLeft(t testing.TB, s *Store) {
+	t.Helper()
+	clean(t, s)
+	err := filepath.WalkDir(s.path, func(p string, d fs.DirEntry, err error) error {
+		if err == nil && d.Name() == layersName {
+			err = fmt.Errorf("%s is still there", p)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, dir := range []string{openDir, trashDir} {
+		entries, err := os.ReadDir(filepath.Join(s.path, dir))
+		if err != nil || len(entries) > 0 {
+			t.Fatalf("%s: %v, %v", dir, entries, err)
+		}
+	}
+}
+
+func sortedKeys(m model) []string {
+	var list []string
+	for p := range m {
+		list = append(list, p)
+	}
+	slices.SortFunc(list, treeOrder)
+	return list
+}

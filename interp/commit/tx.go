@@ -16,10 +16,13 @@ type Options struct {
 	// NoSync leaves out everything that makes it safe against power failure. It
 	// is still safe against the death of the process. For tests and measuring.
 	NoSync bool
+	// Done, once closed, ends what takes long and can be taken back: a snapshot
+	// or a capture that goes on. The error matches [context.Canceled].
+	Done <-chan struct{}
 }
 
 // Tx is an open transaction. It holds the store's lock until Commit or Rollback.
-// After an error from Apply, Snapshot, Capture or Commit it is over: everything
+// After an error from any other of its methods, but [ErrNoLayers], it is over: everything
 // was taken back, or the error matches [ErrBlocked] as well and the transaction
 // waits for [Store.Recover]. A Tx is for one goroutine.
 type Tx struct {
@@ -64,6 +67,7 @@ func (s *Store) begin(set *fsroot.Set, o Options) (*Tx, error) {
 	if err != nil {
 		return nil, err
 	}
+	w.done = o.Done
 	return &Tx{w: w}, nil
 }
 
@@ -89,7 +93,8 @@ func (s *Store) freshID() (string, error) {
 func (tx *Tx) ID() string { return tx.w.id }
 
 // Apply makes a changeset real. Content hashes and sizes of files that it
-// creates are stored in cs. On an error the whole transaction is taken back,
+// creates are stored in cs. What was captured is applied before anything else is
+// watched. On an error the whole transaction is taken back,
 // earlier calls included.
 func (tx *Tx) Apply(cs *changeset.Changeset) error {
 	if tx.done {
@@ -107,8 +112,8 @@ func (tx *Tx) Apply(cs *changeset.Changeset) error {
 
 func (tx *Tx) apply(cs *changeset.Changeset) error {
 	w := tx.w
-	if w.snapshot != nil {
-		return errors.New("a snapshot is open: capture it first")
+	if err := w.idle(); err != nil {
+		return err
 	}
 	p, err := newPlan(cs)
 	if err != nil {
@@ -151,8 +156,8 @@ func (tx *Tx) Commit(r *Receipt) (string, error) {
 // is no way back, and recovery completes what is left.
 func (tx *Tx) commit(r *Receipt) (recorded bool, err error) {
 	w := tx.w
-	if w.snapshot != nil {
-		return false, errors.New("a snapshot is open: capture it first")
+	if err := w.idle(); err != nil {
+		return false, err
 	}
 	r.Version, r.ID, r.Roots = receiptVersion, w.id, w.roots
 	if r.Time.IsZero() {

@@ -43,9 +43,15 @@ type work struct {
 	slots   []slotDir
 	next    uint64 // the next free slot
 	sync    bool
+	done    <-chan struct{}
 	// atPath and atSlots are the last answer of slotDirAt.
 	atPath  string
 	atSlots int
+	layers  []layer
+	// layersMade: there may be some on disk. layersOpen: they wait for a capture.
+	layersMade, layersOpen bool
+	// held are the slot directories, for reading what a command left there.
+	held *fsroot.Set
 }
 
 // create starts a transaction directory and its journal.
@@ -98,7 +104,7 @@ func (w *work) openDirs(flags int) (err error) {
 	if err != nil {
 		return err
 	}
-	return w.addSlotDir(slots, filepath.Join(w.store.path, w.home, w.id, slotsName))
+	return w.addSlotDir(slots, filepath.Join(fsroot.Physical(w.store.path), w.home, w.id, slotsName))
 }
 
 func (w *work) addSlotDir(fd int, path string) error {
@@ -184,13 +190,22 @@ func (w *work) begun() (int, error) {
 }
 
 func namesIn(dir int) ([]string, error) {
+	f, err := reopenDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return f.Readdirnames(-1)
+}
+
+// reopenDir opens the directory that a descriptor, which may be for its path
+// only, is open on.
+func reopenDir(dir int) (*os.File, error) {
 	fd, err := unix.Openat(dir, ".", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return nil, err
 	}
-	f := os.NewFile(uintptr(fd), ".")
-	defer f.Close()
-	return f.Readdirnames(-1)
+	return os.NewFile(uintptr(fd), "."), nil
 }
 
 // reach opens the roots and the slot directories of an old transaction, cuts
@@ -200,7 +215,7 @@ func (w *work) reach() error {
 	if err != nil {
 		return fmt.Errorf("transaction %s: %w", w.id, err)
 	}
-	w.set, w.owned = set, true
+	w.set, w.owned, w.layersMade = set, true, true
 	for _, path := range w.slotDirs[1:] {
 		fd, err := w.openSlotDir(path)
 		// Its directory itself is gone.
@@ -254,6 +269,7 @@ func (w *work) openSlotDir(path string) (int, error) {
 
 // close closes descriptors; the transaction stays as it is on disk.
 func (w *work) close() {
+	w.closeHeld()
 	for _, sd := range w.slots {
 		if sd.fd >= 0 {
 			unix.Close(sd.fd)
