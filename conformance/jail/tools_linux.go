@@ -2,7 +2,9 @@ package jail
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -68,7 +70,9 @@ func toolCases() []Case {
 				p := s.policy(w)
 				executeWritable(&p, w)
 				if t.cache != "" {
-					if err := os.CopyFS(w.in(t.cache), os.DirFS(left)); err != nil {
+					// The control keeps it elsewhere if its environment says so.
+					err := os.CopyFS(w.in(t.cache), os.DirFS(left))
+					if err != nil && !errors.Is(err, fs.ErrNotExist) {
 						r.fail("copying the cache: %v", err)
 						return
 					}
