@@ -3,10 +3,10 @@
 GOFLAGS_BUILD = -trimpath -ldflags=-s
 export CGO_ENABLED ?= 0
 
-.PHONY: help build demo test bench generate fuzz clean
+.PHONY: help build demo test e2e bench generate fuzz clean
 
 help: ## list the targets
-	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'
+	@grep -E '^[a-z0-9]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'
 
 build: ## build bin/steps and what it needs beside it
 	go build $(GOFLAGS_BUILD) -tags light -o bin/steps ./cmd/steps
@@ -19,6 +19,9 @@ demo: build ## sign, verify, plan, apply and undo an example package
 test: ## run all tests
 	go vet ./...
 	go test ./...
+
+e2e: build ## test keyless signing against real servers, built first (for minutes, online, once)
+	go test -count=1 -v -timeout 2h ./signer/e2e -build=servers -steps=$(CURDIR)/bin/steps
 
 bench: build ## print the speed table of the README
 	go run ./conformance/bench
