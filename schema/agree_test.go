@@ -18,6 +18,7 @@ var agreeSeeds = []string{
 {"type":"mkdir","path":{"base":"var","path":"a/./b/../c"}},{"type":"mkdir_p","path":"{{HOMEBREW_PREFIX}}/x"},
 {"type":"touch","path":{"path":"~/{{name}}"},"guards":[{"condition":"if_exists","id":"1","base":"etc","path":"*c"},{"condition":"on","id":"2","value":"linux"},{"condition":"unless_exists","id":"3","path":"/a"},{"condition":"unless_exists","id":"4","base":"formula_pkgetc","formula":"x","path":"a"},{"condition":"if_exists","id":"5","base":"search_path","path":"a"}]},
 {"type":"write","path":{"base":"etc","path":"a"},"content":"","overwrite":false},
+{"type":"write","path":{"base":"etc","path":"a"},"content":"x","preserve":"merge"},{"type":"copy","source":"/a","target":"/b","preserve":"rename_old"},
 {"type":"move","source":{"base":"absolute","path":"/a"},"target":{"base":"bin","path":"b"},"overwrite":true,"force":false,"source_glob":true},
 {"type":"move_contents","source":"/a","target":"/b"},{"type":"move_children","source":"/a","target":"/b"},
 {"type":"copy","source":"/a","target":"/b","recursive":true,"overwrite":false,"source_glob":false},
@@ -114,14 +115,14 @@ var texts = []string{
 	"{{name}}", "{{version.major}}", "{{versionxmajor}}", "{{nope}}", "{{prefix}}", "{{prefix}}/a", "{{prefix}}a", "a/{{prefix}}", "{{appdir}}/a", "{{ name }}", "{{", "{", "a{", "{a,b}", "{{{name}}}", "{{name}}/../a", "{{name}}..", "$HOMEBREW_PREFIX/a", "$HOMEBREW_PREFIX", "$HOMEBREW_PREFIXa", "$APPDIR", "/$HOME/a",
 	"a\x00", "\x00", "\n", "é", "\U0001f600", ":a", "\\a", "\\(a)", "\"", "\\", "#a", "_a", "a b", "-a", "A=B", "1", "1.2", "0755", "07555", "u+x", "u+x,", "+", "g=u", "4755", "rwx!",
 	"base", "bin", "relative", "absolute", "search_path", "path", "staged_path", "formula_pkgetc", "formula_opt_prefix", "cache", "logs", "on", "if_exists", "linux", "macos", "windows",
-	"if_needed", "true", "name", "full", "file", "directory", "symlink", "one", "any", "*", "a?", "[a]", "{{name}}*", "mysql_initialize", "homebrew-cask", "generic", "warn", "write", "a/b/c", "a/b", "x@1",
+	"if_needed", "true", "name", "full", "file", "directory", "symlink", "one", "any", "keep", "merge", "*", "a?", "[a]", "{{name}}*", "mysql_initialize", "homebrew-cask", "generic", "warn", "write", "a/b/c", "a/b", "x@1",
 }
 
 var names = []string{
 	"type", "Type", "path", "base", "formula", "guards", "condition", "id", "value", "source", "target", "content", "overwrite", "force", "sudo", "paths",
 	"schema", "layout", "name", "Name", "version", "token", "artifacts", "steps", "post_install_steps", "preflight_steps", "Post_Install_Steps", "x_steps",
 	":type", "\\type", ":path", "x", "", "_x", "#x", "$schema", "regexp_options", "attempts", "env", "args", "message",
-	"network", "network_access", "tcp", "outputs", "kind", "max_size", "executable", "count", "limits", "cpu", "pass_env", "timeout",
+	"preserve", "network", "network_access", "tcp", "outputs", "kind", "max_size", "executable", "count", "limits", "cpu", "pass_env", "timeout",
 }
 
 // mutate changes one node of a JSON tree, chosen by r.

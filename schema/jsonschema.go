@@ -14,7 +14,8 @@ import (
 // can complete and explain fields.
 //
 // It leaves out which bases and tokens the chosen layout has, and what fields say together:
-// that network excludes network_access, and that one output's path has no glob characters.
+// that network excludes network_access, and preserve overwrite, and that one output's path
+// has no glob characters.
 func JSONSchema() ([]byte, error) {
 	c, err := load()
 	if err != nil {

@@ -104,6 +104,10 @@ func TestDecodeErrors(t *testing.T) {
 		{"environment", native(`{"type":"run","command":"/a","env":{"A=B":"x","C":1}}`),
 			"2:37: post_install_steps step 1 (run): field \"env.A=B\": \"A=B\" will not do; want the name of an environment variable\n" +
 				`2:51: post_install_steps step 1 (run): field "env.C": is a number; want text without NUL`},
+		{"preserve", native(`{"type":"write","path":"/a","content":"","preserve":"maybe"}`),
+			`2:53: post_install_steps step 1 (write): field "preserve": "maybe" will not do; want keep, replace, rename_old, rename_new or merge`},
+		{"preserve and overwrite", native(`{"type":"copy","source":"/a","target":"/b","overwrite":true,"preserve":"keep"}`),
+			`2:44: post_install_steps step 1 (copy): field "overwrite": contradicts preserve, which says when a file is replaced; want one of the two`},
 		{"network twice", native(`{"type":"run","command":"/a","network":{"tcp":[443]},"network_access":true}`),
 			`2:30: post_install_steps step 1 (run): field "network": contradicts network_access, which lets it use any address and port; want one of the two`},
 		{"ports", native(`{"type":"run","command":"/a","network":{"tcp":[0,443,65536,"80",1.0]}}`),

@@ -126,7 +126,7 @@ func decodeTouch(d *decoder) Step {
 	return s
 }
 
-var fieldsWrite = []string{"path", "content", "overwrite", "guards"}
+var fieldsWrite = []string{"path", "content", "overwrite", "preserve", "guards"}
 
 func decodeWrite(d *decoder) Step {
 	s := &Write{}
@@ -143,11 +143,14 @@ func decodeWrite(d *decoder) Step {
 		case "overwrite":
 			bit = 1 << 2
 			s.Overwrite = new(d.bool(m, where{name: "overwrite"}))
-		case "guards":
+		case "preserve":
 			bit = 1 << 3
+			s.Preserve = d.string(m.val, m.end, where{name: "preserve"}, &rulePreserve)
+		case "guards":
+			bit = 1 << 4
 			s.Guards = d.guards(m)
 		case "type":
-			bit = 1 << 4
+			bit = 1 << 5
 		default:
 			d.unknown(m, fieldsWrite)
 			continue
@@ -158,6 +161,7 @@ func decodeWrite(d *decoder) Step {
 		seen |= bit
 	}
 	d.missing(0b11&^seen, fieldsWrite, where{}, d.stepAt)
+	d.checkWrite(s)
 	return s
 }
 
@@ -266,7 +270,7 @@ func decodeMoveChildren(d *decoder) Step {
 	return s
 }
 
-var fieldsCopy = []string{"source", "target", "recursive", "overwrite", "source_glob", "guards"}
+var fieldsCopy = []string{"source", "target", "recursive", "overwrite", "preserve", "source_glob", "guards"}
 
 func decodeCopy(d *decoder) Step {
 	s := &Copy{}
@@ -286,14 +290,17 @@ func decodeCopy(d *decoder) Step {
 		case "overwrite":
 			bit = 1 << 3
 			s.Overwrite = new(d.bool(m, where{name: "overwrite"}))
-		case "source_glob":
+		case "preserve":
 			bit = 1 << 4
+			s.Preserve = d.string(m.val, m.end, where{name: "preserve"}, &rulePreserve)
+		case "source_glob":
+			bit = 1 << 5
 			s.SourceGlob = d.bool(m, where{name: "source_glob"})
 		case "guards":
-			bit = 1 << 5
+			bit = 1 << 6
 			s.Guards = d.guards(m)
 		case "type":
-			bit = 1 << 6
+			bit = 1 << 7
 		default:
 			d.unknown(m, fieldsCopy)
 			continue
@@ -304,6 +311,7 @@ func decodeCopy(d *decoder) Step {
 		seen |= bit
 	}
 	d.missing(0b11&^seen, fieldsCopy, where{}, d.stepAt)
+	d.checkCopy(s)
 	return s
 }
 

@@ -38,6 +38,10 @@ func (s *Write) appendJSON(b []byte) []byte {
 		b = append(b, `,"overwrite":`...)
 		b = strconv.AppendBool(b, *s.Overwrite)
 	}
+	if s.Preserve != "" {
+		b = append(b, `,"preserve":`...)
+		b = appendString(b, s.Preserve)
+	}
 	b = appendGuards(b, s.Guards)
 	return append(b, '}')
 }
@@ -97,6 +101,10 @@ func (s *Copy) appendJSON(b []byte) []byte {
 	if s.Overwrite != nil {
 		b = append(b, `,"overwrite":`...)
 		b = strconv.AppendBool(b, *s.Overwrite)
+	}
+	if s.Preserve != "" {
+		b = append(b, `,"preserve":`...)
+		b = appendString(b, s.Preserve)
 	}
 	if s.SourceGlob {
 		b = append(b, `,"source_glob":`...)

@@ -799,6 +799,10 @@ var rePlatform1 = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompi
 
 var rulePlatform = scalarRule{ok: func(s string) bool { return rePlatform1().MatchString(s) }, want: "macos or linux"}
 
+var rePreserve1 = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(?:keep|replace|rename_old|rename_new|merge)$`) })
+
+var rulePreserve = scalarRule{ok: func(s string) bool { return rePreserve1().MatchString(s) }, want: "keep, replace, rename_old, rename_new or merge"}
+
 var reText1 = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[^\x00]+$`) })
 
 var ruleText = scalarRule{ok: func(s string) bool { return reText1().MatchString(s) }, want: "text without NUL, not empty"}

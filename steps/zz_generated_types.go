@@ -209,7 +209,13 @@ type Write struct {
 	Content string
 	// Overwrite replaces a file that exists; absent means false: it is kept.
 	Overwrite *bool
-	Guards    []Guard
+	// Preserve takes the place of overwrite: what becomes of a file that the user
+	// changed since the package wrote it. It is kept (keep), or replaced (replace), or
+	// replaced and kept beside as NAME.steps-old (rename_old), or kept with the new
+	// content beside as NAME.steps-new (rename_new), or both sides' changes are merged
+	// line by line (merge), and kept, with what does not fit together beside.
+	Preserve string
+	Guards   []Guard
 }
 
 // Type is [TypeWrite].
@@ -305,7 +311,10 @@ type Copy struct {
 	Target    Path
 	Recursive bool
 	// Overwrite allows an existing destination; absent means true.
-	Overwrite  *bool
+	Overwrite *bool
+	// Preserve takes the place of overwrite: what becomes of each file that the user
+	// changed since the package copied it, as for write.
+	Preserve   string
 	SourceGlob bool
 	Guards     []Guard
 }

@@ -62,6 +62,9 @@ func TestGenerateRefuses(t *testing.T) {
 		{"a required object", "step.cue", "limits?:  #RunLimits", "limits!:  #RunLimits", "must be optional"},
 		{"a bounded list of strings", "step.cue", "pass_env?: [...#EnvName]", "pass_env?: [...#EnvName] & list.MaxItems(3)", "only lists of numbers and objects"},
 		{"another validator of lists", "step.cue", "[...#Output] & list.MaxItems(256)", "[...#Output] & list.UniqueItems()", "not understood"},
+		{"a type without a class", "classes.cue", "\tmkdir_p: {}\n", "", "has no class for mkdir_p"},
+		{"a class of no type", "classes.cue", "\tmkdir_p: {}\n", "\tmkdir_p: {}\n\tmkdir_q: {}\n", "mkdir_q"},
+		{"a class without a reason", "classes.cue", "\ttouch: {again: \"no\", again_why: \"it sets the time of modification anew\"}", "\ttouch: again: \"no\"", "again_why"},
 		{"broken CUE", "value.cue", "#Attempts: int", "#Attempts: int & string", "broken"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -105,6 +105,7 @@ func (l *loader) model() *Model {
 	protected := l.lookup("#ProtectedNames")
 	l.check(protected, protected.Decode(&m.Protected))
 	m.Composites, m.Unsupported = l.composites(m.Steps), l.unsupported(m.Steps)
+	m.Classes = l.classes(m.Steps, m.Unsupported)
 	m.Rules, m.Objects = l.rules, l.objects
 	return m
 }

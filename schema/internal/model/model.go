@@ -17,7 +17,9 @@ type Model struct {
 
 	Composites  []Composite
 	Unsupported []Pair
-	Protected   []ProtectedName
+	// Classes are by step type.
+	Classes   map[string]Class
+	Protected []ProtectedName
 }
 
 // A Step is the definition of one step type.
