@@ -22,7 +22,9 @@
 //
 // [Tx.Commit] writes the receipt and the commit record and syncs once. Recovery
 // ([Store.Recover]) completes a transaction that has the record and takes back
-// one that has not. [Store.Undo] takes a committed one back through the same
+// one that has not. A document may be kept beside the receipt, [Store.Document], and
+// what the receipts hold may become content of a later transaction, [Tx.Keep].
+// [Store.Undo] takes a committed one back through the same
 // code as a rollback.
 //
 // What a step that executes changes is captured as a changeset like any other,

@@ -40,7 +40,7 @@ func (w *work) captureLayers() (*changeset.Captured, error) {
 	if err := w.openHeld(); err != nil {
 		return nil, err
 	}
-	c := &layerReader{work: w, found: newFound(), left: w.store.budget()}
+	c := &layerReader{work: w, found: newFound(), left: w.store.budget(), perms: map[inode]uint32{}}
 	for i := range w.layers {
 		l := &w.layers[i]
 		up, err := w.held.Lstat(l.Upper)
@@ -66,6 +66,7 @@ type layerReader struct {
 	*found
 	layer *layer
 	left  budget
+	perms map[inode]uint32 // modes that the command gave to files and that were opened up
 }
 
 // entry compares what the layer has at upper, and the command saw at path, with
@@ -237,6 +238,13 @@ func (c *layerReader) state(path, upper string, st changeset.Stamp) (*changeset.
 		return nil, nil, err
 	}
 	defer f.Close()
+	id := inode{st.Dev, st.Ino}
+	if st.Perm() != after.Mode {
+		c.perms[id] = after.Mode
+	}
+	if perm, ok := c.perms[id]; ok { // by this name or another
+		after.Mode = perm
+	}
 	if opaque, err := marksOf(int(f.Fd())); err != nil {
 		return nil, nil, fmt.Errorf("%s: its file in the layer %w", path, err)
 	} else if opaque {

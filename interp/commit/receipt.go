@@ -39,6 +39,31 @@ type Receipt struct {
 	Runs     []jsontext.Value  `json:"runs,omitempty"`
 	Warnings []string          `json:"warnings,omitempty"`
 	Meta     map[string]string `json:"meta,omitempty"`
+
+	// Bases are what steps with preserve had for the paths that they are about.
+	Bases []Base `json:"bases,omitempty"`
+	// Spared are the paths that the user wanted left alone.
+	Spared []Spared `json:"spared,omitempty"`
+	// Adopted are objects that the user gave to the package as they were.
+	Adopted []Adopted `json:"adopted,omitempty"`
+
+	// Action is what the transaction was for, such as "upgrade"; empty is an apply.
+	Action string `json:"action,omitempty"`
+	// Replaces is the version that an upgrade took the place of.
+	Replaces *Package `json:"replaces,omitempty"`
+	// Target tells, in the caller's form, where and for whom the document was
+	// interpreted.
+	Target jsontext.Value `json:"target,omitempty"`
+	// Triggers are, in the caller's form, actions that were put off until later.
+	Triggers []jsontext.Value `json:"triggers,omitempty"`
+	// Settles are the receipts whose triggers this transaction carried out.
+	Settles []string `json:"settles,omitempty"`
+	// Stored is the SHA-256, in hex, of the document that is kept beside the
+	// receipt; empty where none is. [Tx.Commit] sets it.
+	Stored string `json:"stored_sha256,omitempty"`
+	// Keep is the document to be kept beside the receipt, at most [MaxDocument]
+	// bytes; nil for none. [Store.Document] reads it.
+	Keep []byte `json:"-"`
 }
 
 // Package is a name and version.
@@ -81,6 +106,9 @@ func decodeReceipt(data []byte) (*Receipt, error) {
 		return nil, fmt.Errorf("id %q", r.ID)
 	case r.Changeset == nil:
 		return nil, errors.New("no changeset")
+	}
+	if err := r.checkClaims(); err != nil {
+		return nil, err
 	}
 	for i := range r.Changeset.Changes {
 		c := &r.Changeset.Changes[i]
@@ -217,7 +245,19 @@ func net(list []*changeset.Changeset) *changeset.Changeset {
 				continue
 			}
 			o := &out.Changes[k]
-			o.After, o.Steps = c.After, append(o.Steps[:len(o.Steps):len(o.Steps)], c.Steps...)
+			after := c.After
+			if c.KeepsObject() && o.After != nil {
+				// What a change of attributes leaves out is as it was left before.
+				kept := *after
+				if kept.SHA256 == "" && kept.Kind == changeset.File {
+					kept.SHA256 = o.After.SHA256
+				}
+				if kept.MTime == 0 {
+					kept.MTime = o.After.MTime
+				}
+				after = &kept
+			}
+			o.After, o.Steps = after, append(o.Steps[:len(o.Steps):len(o.Steps)], c.Steps...)
 			if !c.KeepsObject() {
 				o.From, o.Origin, o.Content = c.From, c.Origin, c.Content
 			}

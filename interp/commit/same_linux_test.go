@@ -103,6 +103,24 @@ func sameCapture(t *testing.T, rt failer, before model, calls []call, rollBack b
 	want := portrait(t, plain)
 	s := b.open(t)
 	defer s.Close()
+	if rollBack {
+		// A command that failed is not captured at all.
+		set := openSet(t, b.root)
+		tx, err := s.Begin(set, Options{})
+		if err == nil {
+			err = tx.Snapshot([]string{b.root})
+		}
+		if err == nil {
+			perform(t, script{Dir: b.root, Calls: calls})
+			err = tx.Rollback()
+		}
+		if err != nil {
+			rt.Fatalf("not captured: %v\n%+v", err, calls)
+		}
+		same("not captured", was)
+		nothingLeft(t, s)
+		set.Close()
+	}
 	var first *changeset.Captured
 	for _, way := range []string{"layers", "snapshot"} {
 		set := openSet(t, b.root)
@@ -208,12 +226,15 @@ func TestSameCaptureTable(t *testing.T) {
 		{"moved over", []call{{Do: "mv", Path: "f", To: "a/f"}, {Do: "mv", Path: "l", To: "f"}}},
 		{"link to what was there", []call{{Do: "link", Path: "f", To: "b/f"}}},
 		{"link to what was there, written to", []call{{Do: "link", Path: "f", To: "b/f"}, {Do: "append", Path: "b/f", Text: "more"}}},
+		{"link to what was there, touched", []call{{Do: "touch", Path: "f"}, {Do: "link", Path: "f", To: "b/f"}, {Do: "link", Path: "f", To: "g"}}},
+		{"one link instead of two", []call{{Do: "symlink", Path: "l2", Text: "a/f"}, {Do: "mv", Path: "l2", To: "l"}, {Do: "link", Path: "l", To: "l3"}}},
 		{"links among new ones", []call{{Do: "write", Path: "n", Text: "n", Mode: 0o644}, {Do: "link", Path: "n", To: "b/n"}, {Do: "link", Path: "n", To: "a/n"}}},
 		{"link whose first name goes", []call{{Do: "link", Path: "f", To: "g"}, {Do: "unlink", Path: "f"}}},
 		{"link to a link", []call{{Do: "link", Path: "l", To: "l2"}}},
 		{"fifo", []call{{Do: "mkfifo", Path: "p"}}},
 		{"closed", []call{{Do: "write", Path: "a/n", Text: "n", Mode: 0o000}, {Do: "chmod", Path: "a/sub/g", Mode: 0}, {Do: "mkdir", Path: "a/d", Mode: 0o755},
 			{Do: "write", Path: "a/d/e", Text: "e", Mode: 0}, {Do: "chmod", Path: "a/d", Mode: 0}, {Do: "chmod", Path: "a/sub", Mode: 0}, {Do: "chmod", Path: "a", Mode: 0}}},
+		{"closed, with two names", []call{{Do: "write", Path: "n", Text: "n", Mode: 0}, {Do: "link", Path: "n", To: "b/n"}, {Do: "chmod", Path: "f", Mode: 0}, {Do: "link", Path: "f", To: "a/a"}}},
 		{"as it was once it is opened up", []call{{Do: "chmod", Path: ".", Mode: 0o555}, {Do: "chmod", Path: "b", Mode: 0o055}, {Do: "chmod", Path: "f", Mode: 0o244}}},
 		{"root closed", []call{{Do: "chmod", Path: ".", Mode: 0o2700}}},
 		{"in a read-only directory", []call{{Do: "chmod", Path: "ro", Mode: 0o755}, {Do: "unlink", Path: "ro/x"}}},
@@ -222,6 +243,7 @@ func TestSameCaptureTable(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
 			stats := map[string]int{}
+			sameCapture(t, t, parse(t, tree), tc.calls, true, map[string]int{})
 			sameCapture(t, t, parse(t, tree), tc.calls, false, stats)
 			if want := fmt.Sprint(map[string]int{"undone": 2}); tc.name != "fifo" && fmt.Sprint(stats) != want {
 				t.Errorf("%v, want %s", stats, want)

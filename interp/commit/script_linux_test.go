@@ -109,6 +109,10 @@ func (c *call) run(root string) error {
 	case "rmdir":
 		return unix.Rmdir(p)
 	case "rm -r":
+		// RemoveAll would open a FIFO that it takes for the parent directory.
+		if _, err := os.Lstat(p); err != nil {
+			return err
+		}
 		return os.RemoveAll(p)
 	case "remake": // an opaque directory, in a layer
 		if st, err := os.Lstat(p); err != nil || !st.IsDir() {

@@ -270,8 +270,11 @@ func (w *work) openOrigin(path string) (*os.File, changeset.Stamp, error) {
 	w.setLock.Lock()
 	defer w.setLock.Unlock()
 	set := w.set
-	if w.isHeld(path) {
+	switch {
+	case w.isHeld(path):
 		set = w.held
+	case w.isKept(path):
+		set = w.kept
 	}
 	d, base, err := set.OpenParent(path)
 	if err != nil {

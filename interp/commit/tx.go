@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"steps.example/interp/changeset"
 	"steps.example/interp/internal/fsroot"
 )
@@ -166,20 +164,21 @@ func (tx *Tx) commit(r *Receipt) (recorded bool, err error) {
 	if r.Changeset == nil {
 		r.Changeset = net(tx.nets)
 	}
+	if r.Keep != nil {
+		if r.Stored, err = w.writeDocument(r.Keep); err != nil {
+			return false, err
+		}
+	}
+	if len(r.Triggers)+len(r.Settles) > 0 {
+		if err := w.writePrivate(triggersName, nil); err != nil {
+			return false, fmt.Errorf("mark the receipt as one with triggers: %w", err)
+		}
+	}
 	data, err := encodeReceipt(r)
 	if err != nil {
 		return false, err
 	}
-	fd, err := w.disk.create(w.dir, receiptName, 0o600)
-	if err != nil {
-		return false, fmt.Errorf("write receipt: %w", err)
-	}
-	err = w.disk.write(fd, receiptName, data)
-	if err == nil && fsyncEach && w.sync {
-		err = w.disk.fsync(fd, receiptName)
-	}
-	unix.Close(fd)
-	if err != nil {
+	if err := w.writePrivate(receiptName, data); err != nil {
 		return false, fmt.Errorf("write receipt: %w", err)
 	}
 	if err := w.log.add(func(e enc) enc { return append(e, recCommit) }); err != nil {

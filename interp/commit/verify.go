@@ -62,6 +62,12 @@ func (s *Store) Verify(r *Receipt) ([]Drift, error) {
 	return verify(set, r)
 }
 
+// Verify compares the tree, as the transaction has it by now, with what cs leaves.
+func (tx *Tx) Verify(cs *changeset.Changeset) ([]Drift, error) {
+	tx.w.set.Forget("/")
+	return verify(tx.w.set, &Receipt{Changeset: cs})
+}
+
 func verify(set *fsroot.Set, r *Receipt) ([]Drift, error) {
 	var list []Drift
 	shut := map[string]bool{} // directories that the receipt left without search permission

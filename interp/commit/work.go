@@ -52,6 +52,8 @@ type work struct {
 	layersMade, layersOpen bool
 	// held are the slot directories, for reading what a command left there.
 	held *fsroot.Set
+	// kept are those of receipts; see [Tx.Keep].
+	kept *fsroot.Set
 }
 
 // create starts a transaction directory and its journal.
@@ -270,6 +272,10 @@ func (w *work) openSlotDir(path string) (int, error) {
 // close closes descriptors; the transaction stays as it is on disk.
 func (w *work) close() {
 	w.closeHeld()
+	if w.kept != nil {
+		w.kept.Close()
+		w.kept = nil
+	}
 	for _, sd := range w.slots {
 		if sd.fd >= 0 {
 			unix.Close(sd.fd)

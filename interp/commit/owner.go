@@ -1,0 +1,221 @@
+package commit
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"steps.example/interp/changeset"
+)
+
+// Identity is a package, whatever its version.
+type Identity struct {
+	Layout string `json:"layout,omitempty"`
+	Name   string `json:"name"`
+}
+
+// Identity is the package that the receipt is of.
+func (r *Receipt) Identity() Identity { return Identity{r.Layout, r.Package.Name} }
+
+// Owner is who has the last word on a path.
+type Owner struct {
+	Package Package
+	Layout  string
+	// Receipt is the newest one of the package that changed the path.
+	Receipt string
+	// State is what the receipt left there. A moved file's has no hash.
+	State *changeset.State
+	// Made says that the package made the object, or adopted it. One that it only
+	// changed the mode, owner or time of was there before.
+	Made bool
+}
+
+// Identity is the owning package, whatever its version.
+func (o Owner) Identity() Identity { return Identity{o.Layout, o.Package.Name} }
+
+// Owners tells whose the paths of a prefix are: the receipts of what is installed,
+// one after the other, reduced to the last word on every path. It is what a [Store]
+// had when it was made, and safe for concurrent use.
+//
+// The receipts of what was uninstalled say nothing: what they changed and the
+// uninstallation did not take back is the user's, or whose it was before.
+type Owners struct {
+	file ownerFile
+	// gone marks the receipts of the file that are no longer there.
+	gone []bool
+	// late has the records of receipts that are not in the file.
+	late map[string][]ownerRecord
+	// fresh are those receipts.
+	fresh []*ownerReceipt
+}
+
+// ownerRecord is what one receipt says of one path.
+type ownerRecord struct {
+	by   *ownerReceipt
+	what recordKind
+	// state is set for recordPut.
+	state *changeset.State
+	// base is set for recordBase.
+	base Base
+}
+
+// recordKind is a set of bits.
+type recordKind byte
+
+const (
+	recordPut   recordKind = 1 << iota // something is there
+	recordGone                         // nothing is there
+	recordStays                        // with recordPut: the object was there before
+	recordBase                         // a step with preserve had this content for it
+)
+
+// ownerReceipt is what is known of a receipt without reading it.
+type ownerReceipt struct {
+	id     string
+	stamp  changeset.Stamp
+	pkg    Package
+	layout string
+	// action and replaced, a version, are those of the receipt.
+	action, replaced string
+	records          int
+	// live: it is of something that is installed.
+	live bool
+}
+
+func (r *ownerReceipt) identity() Identity { return Identity{r.layout, r.pkg.Name} }
+
+// recordsOf gives what a receipt says of paths, in path order.
+func recordsOf(r *Receipt, by *ownerReceipt) (paths []string, records []ownerRecord) {
+	add := func(path string, rec ownerRecord) {
+		rec.by = by
+		paths, records = append(paths, path), append(records, rec)
+	}
+	for i := range r.Changeset.Changes {
+		c := &r.Changeset.Changes[i]
+		switch {
+		case c.After == nil:
+			add(c.Path, ownerRecord{what: recordGone})
+		case c.KeepsObject():
+			add(c.Path, ownerRecord{what: recordPut | recordStays, state: c.After})
+		default:
+			add(c.Path, ownerRecord{what: recordPut, state: c.After})
+		}
+	}
+	for _, a := range r.Adopted {
+		add(a.Path, ownerRecord{what: recordPut, state: a.State})
+	}
+	for _, b := range r.Bases {
+		add(b.Path, ownerRecord{what: recordBase, base: b})
+	}
+	return paths, records
+}
+
+// records are what the receipts say of a path, the oldest first.
+func (o *Owners) records(path string) []ownerRecord {
+	var list []ownerRecord
+	for i := o.file.search(path); i < o.file.count; i++ {
+		p, receipt, rec := o.file.record(i)
+		if p != path {
+			break
+		}
+		if !o.gone[receipt] && rec.by.live {
+			list = append(list, rec)
+		}
+	}
+	for _, rec := range o.late[path] {
+		if rec.by.live {
+			list = append(list, rec)
+		}
+	}
+	// A receipt that was being taken back and came again may be older than others.
+	slices.SortStableFunc(list, func(a, b ownerRecord) int { return cmp.Compare(a.by.id, b.by.id) })
+	return list
+}
+
+// Of gives the owner of a physical path. What no receipt made is the user's, and
+// so is what the package that made it moved away or deleted.
+func (o *Owners) Of(path string) (Owner, bool) {
+	var now Owner
+	there := false
+	for _, rec := range o.records(path) {
+		switch {
+		case rec.what&recordGone != 0:
+			now, there = Owner{}, false
+		case rec.what&recordPut != 0:
+			next := Owner{Package: rec.by.pkg, Layout: rec.by.layout, Receipt: rec.by.id, State: rec.state, Made: true}
+			if rec.what&recordStays != 0 {
+				next.Made = there && now.Made && now.Identity() == next.Identity()
+				next.State = withHash(rec.state, now.State)
+			}
+			now, there = next, true
+		}
+	}
+	return now, there
+}
+
+// withHash fills in the hash of a file that only got other attributes.
+func withHash(st, before *changeset.State) *changeset.State {
+	if st.Kind != changeset.File || st.SHA256 != "" || before == nil || before.Kind != changeset.File || before.Size != st.Size {
+		return st
+	}
+	full := *st
+	full.SHA256 = before.SHA256
+	return &full
+}
+
+// Base is the content that a package last had for a path, as a step with preserve
+// wrote or would have written it, and the receipt that has it. It reports false
+// where none is known.
+func (o *Owners) Base(path string, id Identity) (base Base, receipt string, ok bool) {
+	for _, rec := range o.records(path) {
+		if rec.what&recordBase != 0 && rec.by.identity() == id {
+			base, receipt, ok = rec.base, rec.by.id, true
+		}
+	}
+	return base, receipt, ok
+}
+
+// under lists the paths with records at dir and below it, sorted.
+func (o *Owners) under(dir string) []string {
+	var paths []string
+	below := dir + "/"
+	add := func(p string) {
+		if p == dir || strings.HasPrefix(p, below) {
+			paths = append(paths, p)
+		}
+	}
+	if i := o.file.search(dir); i < o.file.count {
+		if p, _, _ := o.file.record(i); p == dir {
+			add(p)
+		}
+	}
+	for i := o.file.search(below); i < o.file.count; i++ {
+		p, _, _ := o.file.record(i)
+		if !strings.HasPrefix(p, below) {
+			break
+		}
+		add(p)
+	}
+	for p := range o.late {
+		add(p)
+	}
+	slices.Sort(paths)
+	return slices.Compact(paths)
+}
+
+// Users are the packages that own a directory, or something in it, sorted.
+func (o *Owners) Users(dir string) []Identity {
+	var list []Identity
+	for _, p := range o.under(dir) {
+		if owner, ok := o.Of(p); ok {
+			list = append(list, owner.Identity())
+		}
+	}
+	slices.SortFunc(list, func(a, b Identity) int {
+		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Layout, b.Layout))
+	})
+	return slices.Compact(list)
+}
+
+// Shared is the number of packages that use a directory; see [Owners.Users].
+func (o *Owners) Shared(dir string) int { return len(o.Users(dir)) }
