@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -23,6 +25,8 @@ type Provenance struct {
 	KeyID          string
 	PURL           string
 	Revision       int
+	// Notes are what else the receipt's Meta says, such as who signed.
+	Notes map[string]string
 }
 
 // ApplyOptions are what Apply needs beside the job.
@@ -33,6 +37,8 @@ type ApplyOptions struct {
 	Expect string
 	// Capture is how the changes of commands are found; "" chooses.
 	Capture CaptureMode
+	// Defer puts off what rebuilds caches; see [RunTriggers].
+	Defer bool
 }
 
 // ErrPlanMoved says that the tree is no longer the one that a plan was made
@@ -45,91 +51,45 @@ type Applied struct {
 	// Receipt is nil where there was nothing to change.
 	Receipt  *commit.Receipt
 	Warnings []Warning
+	// Skipped are steps that could not be done and were left out, as was asked.
+	Skipped []Refusal
+	// Triggers were put off until later.
+	Triggers []Trigger
 }
 
 // Apply plans job and makes it real, all or nothing: on any error the tree is
 // as it was, unless the error matches [commit.ErrBlocked]. A job that is refused
 // changes nothing and gives a *[RefusedError].
-func Apply(ctx context.Context, job Job, host Host, opt ApplyOptions) (_ *Applied, err error) {
-	if err := opt.Capture.check(); err != nil {
-		return nil, err
+//
+// The document is stored with the receipt: its removal is what it says now, see
+// [Installation.Remove]. Where there is nothing to change, there is no receipt,
+// unless its removal would change something and nothing tells yet that it is
+// installed.
+func Apply(ctx context.Context, job Job, host Host, opt ApplyOptions) (*Applied, error) {
+	w := work{jobs: []Job{job}}
+	if opt.Defer {
+		w.jobs[0].defers = true
 	}
-	env, err := newEnvironment(job.Target)
-	if err != nil {
-		return nil, err
-	}
-	set, err := fsroot.New(env.roots())
-	if err != nil {
-		return nil, err
-	}
-	defer set.Close()
-	tx, err := opt.Store.Begin(set, commit.Options{})
-	if err != nil {
-		return nil, err
-	}
-	defer func() {
-		if err == nil {
-			return
+	if !job.Removal {
+		w.document = job.Document
+		w.always = func() (bool, error) {
+			if !removes(job.Document) {
+				return false, nil
+			}
+			receipts, err := opt.Store.Receipts()
+			known := slices.ContainsFunc(Installed(receipts), func(i *Installation) bool {
+				return i.Layout == job.Target.Layout && i.Package == commit.Package{Name: job.Target.Name, Version: job.Target.Version}
+			})
+			return !known, err
 		}
-		if undo := tx.Rollback(); undo != nil {
-			err = errors.Join(err, undo)
-		}
-	}()
-	plan, err := makePlan(ctx, env, job, host, set)
-	if err != nil {
-		return nil, err
 	}
-	done := &Applied{Plan: plan, Warnings: plan.Warnings}
-	if opt.Expect != "" && plan.Digest() != opt.Expect {
-		return done, ErrPlanMoved
-	}
-	if len(plan.Refused) > 0 {
-		return done, &RefusedError{Refusals: plan.Refused}
-	}
-	var runs []runRecord
-	if len(plan.Actions) == 0 {
-		if plan.Changes.Empty() {
-			return done, tx.Rollback()
-		}
-		err = tx.Apply(plan.Changes)
-	} else {
-		runs, err = execute(ctx, env, job, host, set, tx, opt.Capture, done)
-	}
-	if err != nil {
-		return done, err
-	}
-	receipt, err := receiptOf(job, opt.Provenance, done, runs)
-	if err != nil {
-		return done, err
-	}
-	if _, err = tx.Commit(receipt); err != nil {
-		return done, err
-	}
-	done.Receipt = receipt
-	return done, nil
+	return transact(ctx, host, opt, w)
 }
 
 // runRecord is a run as the receipt keeps it.
 type runRecord struct {
 	Run
 	Report RunReport `json:"report"`
-}
-
-// execute interprets the job once more, this time with its commands.
-func execute(ctx context.Context, env *environment, job Job, host Host, set *fsroot.Set, tx *commit.Tx, mode CaptureMode, done *Applied) (_ []runRecord, err error) {
-	x := &executor{host: host, set: set, tx: tx, mode: mode, rules: env.rules(set.Roots())}
-	m := &machine{environment: env, ctx: ctx, effects: x}
-	if m.view, err = newView(env, set, host); err != nil {
-		return nil, err
-	}
-	if err := m.interpret(job, func(*StepError) bool { return false }); err != nil {
-		return nil, err
-	}
-	if err := x.flush(m); err != nil {
-		return nil, err
-	}
-	done.Warnings = m.warnings
-	return x.runs, nil
 }
 
 // executor is the effects of an apply. What typed steps did before a command is
@@ -142,21 +102,28 @@ type executor struct {
 	mode  CaptureMode
 	rules changeset.Rules
 	runs  []runRecord
+	// changed: something was applied.
+	changed bool
+	// known is whose the paths are.
+	known *ledger
+	// seen are the objects that were there before they were compared with receipts.
+	seen map[string]changeset.Stamp
 }
 
 // flush makes the view's changes real, and gives m a view of what is there now.
 func (x *executor) flush(m *machine) error {
-	cs, err := m.view.Changes()
+	cs, err := m.settle()
 	if err != nil {
 		return err
 	}
-	if err := refusedBy(changeset.Judge(cs, x.rules)); err != nil {
+	if err := refusedBy(changeset.Judge(cs, x.rules), m.conflicts(cs)...); err != nil {
 		return err
 	}
 	if !cs.Empty() {
 		if err := x.tx.Apply(cs); err != nil {
 			return err
 		}
+		m.claims.ledger.note(cs)
 	}
 	return x.refresh(m)
 }
@@ -171,14 +138,15 @@ func (x *executor) refresh(m *machine) (err error) {
 }
 
 // refusedBy is the violations as an error, nil if there are none.
-func refusedBy(found []changeset.Violation) error {
-	if len(found) == 0 {
+func refusedBy(found []changeset.Violation, further ...Refusal) error {
+	if len(found)+len(further) == 0 {
 		return nil
 	}
 	refused := &RefusedError{}
 	for _, v := range found {
 		refused.Refusals = append(refused.Refusals, refusalOf(v))
 	}
+	refused.Refusals = append(refused.Refusals, further...)
 	return refused
 }
 
@@ -200,12 +168,14 @@ func (x *executor) run(m *machine, r *Run) ([]byte, error) {
 	if err := x.refresh(m); err != nil {
 		return nil, err
 	}
+	made.Changes = m.spare(made.Changes)
 	if err := x.judge(m, r, made, runErr != nil); err != nil {
 		return nil, fmt.Errorf("what %s left behind was refused: %w", r.Command, err)
 	}
 	if err := x.tx.Apply(made.Changes); err != nil {
 		return nil, err
 	}
+	m.claims.ledger.note(made.Changes)
 	x.runs = append(x.runs, runRecord{Run: *r, Report: report})
 	if err := x.refresh(m); err != nil {
 		return nil, err
@@ -237,7 +207,7 @@ func (x *executor) judge(m *machine, r *Run, made *changeset.Captured, failed bo
 			found = append(found, v)
 		}
 	}
-	return refusedBy(found)
+	return refusedBy(found, m.conflicts(made.Changes)...)
 }
 
 func (x *executor) terminate(m *machine, t *steps.TerminateProcess) error {
@@ -262,11 +232,22 @@ func receiptOf(job Job, p Provenance, done *Applied, runs []runRecord) (*commit.
 		Bundle:   p.BundleSHA256,
 		Key:      p.KeyID,
 	}
+	if p.PURL != "" || len(p.Notes) > 0 {
+		r.Meta = map[string]string{}
+		maps.Copy(r.Meta, p.Notes)
+	}
 	if p.PURL != "" {
-		r.Meta = map[string]string{"purl": p.PURL, "revision": strconv.Itoa(p.Revision)}
+		r.Meta["purl"], r.Meta["revision"] = p.PURL, strconv.Itoa(p.Revision)
 	}
 	if job.Removal {
-		r.Phase += " (removal)"
+		r.Phase += removalMark
+	}
+	var err error
+	if r.Target, err = encodeTarget(job.Target); err != nil {
+		return nil, err
+	}
+	if r.Triggers, err = encodeTriggers(done.Triggers); err != nil {
+		return nil, err
 	}
 	for _, run := range runs {
 		raw, err := json.Marshal(run)

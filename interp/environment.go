@@ -39,6 +39,13 @@ type Target struct {
 	// those of the schema: one or more components of a path, such as
 	// ".config/tool".
 	ProtectedNames []string
+	// Replace, Adopt and Keep are what the user decided about paths of others: the
+	// package takes them over, makes those its own that are as its steps make them,
+	// or leaves them alone. Each is an absolute path or a pattern of one, with *, ?
+	// and [] within a name, and holds for what is below it. Of those that cover a
+	// path Keep counts before Replace, and Replace before Adopt. A Replace may be
+	// [ResolveAll].
+	Replace, Adopt, Keep []string
 	// Placeholders: the document comes from Homebrew's API, whose strings name
 	// the directories $HOMEBREW_PREFIX, $HOMEBREW_CELLAR, $APPDIR and /$HOME.
 	Placeholders bool
@@ -60,6 +67,7 @@ type environment struct {
 	runWrites    []string
 	placeholders *strings.Replacer
 	vars         map[string]string
+	claims       claims
 }
 
 // revision is what a packager appends to the version of the software.
@@ -147,6 +155,9 @@ func newEnvironment(t Target) (*environment, error) {
 		e.placeholders = strings.NewReplacer(pairs...)
 	}
 	e.vars = vars
+	if e.claims, err = e.newClaims(vars); err != nil {
+		return nil, err
+	}
 	return e, nil
 }
 

@@ -31,7 +31,8 @@ func (j Job) unlinks(p steps.Phase) bool {
 // interpret does the job's steps in order. After a failed step it asks tolerate
 // whether to go on.
 func (m *machine) interpret(job Job, tolerate func(*StepError) bool) error {
-	m.step = 0
+	first := m.step
+	m.own, m.defers = job.own, job.defers
 	for block := range job.blocks() {
 		m.guards = map[steps.Guard]bool{}
 		for i, s := range block.Steps {
@@ -40,12 +41,16 @@ func (m *machine) interpret(job Job, tolerate func(*StepError) bool) error {
 			}
 			m.step++
 			m.view.SetStep(m.step)
+			if job.skip[m.step-first] {
+				m.outcomes = append(m.outcomes, Outcome{Step: m.step, Phase: block.Phase, Type: s.Type(), Result: "failed"})
+				continue
+			}
 			outcome, err := m.one(s, job.unlinks(block.Phase))
 			m.outcomes = append(m.outcomes, Outcome{Step: m.step, Phase: block.Phase, Type: s.Type(), Result: outcome})
 			if err == nil {
 				continue
 			}
-			failed := stepError(block, i, m.step, err)
+			failed := stepError(block, i, m.step-first, err)
 			if !tolerate(failed) {
 				return failed
 			}

@@ -23,6 +23,11 @@ type machine struct {
 	step     int
 	warnings []Warning
 	outcomes []Outcome
+	// own and defers are the job's; triggers are what was put off.
+	own      map[string]string
+	defers   bool
+	triggers []Trigger
+	settled  settled
 }
 
 // effects is what a step may want beside the view.
@@ -71,6 +76,10 @@ func (m *machine) do(s steps.Step) (bool, error) {
 	if err != nil || !holds {
 		return false, err
 	}
+	if m.defers && steps.Describe(s.Type()).Trigger {
+		return true, m.putOff(s)
+	}
+	m.rebuilds(s.Type())
 	expanded, composite, err := steps.Expand(s, m.path)
 	if err != nil {
 		return false, err

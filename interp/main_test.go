@@ -76,7 +76,8 @@ func (w *world) make(line string) {
 	}
 }
 
-// job is the installation of demo 1.0 with these steps, in JSON.
+// job is the installation of demo 1.0 with these steps, in JSON. What belongs to
+// others is to be replaced.
 func (w *world) job(list string) interp.Job {
 	w.t.Helper()
 	decoded, err := steps.DecodeSteps([]byte(strings.ReplaceAll(list, "{W}", w.dir)), steps.DefaultLimits)
@@ -91,6 +92,7 @@ func (w *world) job(list string) interp.Job {
 			Layout: "homebrew-formula", Name: "demo", Version: "1.0", OS: "linux", User: "tester", Umask: 0o022,
 			Dirs:       map[string]string{"homebrew_prefix": w.at("hb"), "home": w.at("home"), "temp": w.at("tmp")},
 			SearchPath: []string{"/usr/bin", "/bin"}, Protected: []string{w.at("state")},
+			Replace: []string{interp.ResolveAll},
 		},
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"steps.example/interp/changeset"
+	"steps.example/interp/commit"
 	"steps.example/interp/internal/fsroot"
 	"steps.example/interp/view"
 	"steps.example/steps"
@@ -28,6 +29,17 @@ type Job struct {
 	// they are.
 	Removal bool
 	Target  Target
+	// Store is where the receipts are that tell what belongs to whom, for a plan;
+	// nil means that nothing is known of that. Apply asks its own.
+	Store *commit.Store
+
+	// own are links, by path, that the package's installed version made: a link
+	// step may put its own in their place.
+	own map[string]string
+	// skip are steps, from 1, that are left out.
+	skip map[int]bool
+	// defers: what rebuilds caches is noted for later in the place of being done.
+	defers bool
 }
 
 // Plan is what a job would do.
@@ -47,6 +59,13 @@ type Plan struct {
 	// Refused are all the reasons not to do it; the plan may be shown, not
 	// applied.
 	Refused []Refusal
+	// Triggers were put off until later.
+	Triggers []Trigger
+	// Spared are the changes that are left out for [Target.Keep]; Adopted become the
+	// package's as they are.
+	Spared  []commit.Spared
+	Adopted []commit.Adopted
+	settled settled
 }
 
 // Action is a step that executes something.
@@ -76,6 +95,7 @@ type Refusal struct {
 	Step int    `json:"step,omitempty"`
 	// Rule is a short name for machines: a judge's rule, or "step", "need",
 	// "outside" (a path or link leads out), "moved" (the tree changed meanwhile),
+	// "conflict" (what is there is somebody else's),
 	// "unsupported".
 	Rule   string `json:"rule"`
 	Reason string `json:"reason"`
@@ -121,29 +141,75 @@ func MakePlan(ctx context.Context, job Job, host Host) (*Plan, error) {
 		return nil, err
 	}
 	defer set.Close()
-	return makePlan(ctx, env, job, host, set)
-}
-
-func makePlan(ctx context.Context, env *environment, job Job, host Host, set *fsroot.Set) (_ *Plan, err error) {
-	plan := &Plan{}
-	m := &machine{environment: env, ctx: ctx, effects: &planner{host: host, plan: plan}}
-	if m.view, err = newView(env, set, host); err != nil {
-		return nil, err
-	}
-	plan.Refused = m.unsupported(job)
-	if len(plan.Refused) == 0 {
-		if err := m.interpret(job, plan.tolerate); err != nil {
-			plan.refuse(err)
+	if job.Store != nil {
+		if env.claims.ledger, err = newLedger(job.Store); err != nil {
+			return nil, err
 		}
 	}
-	if plan.Changes, err = m.view.Changes(); err != nil {
+	return makePlan(ctx, []*environment{env}, []Job{job}, host, set)
+}
+
+// makePlan interprets the jobs one after the other, each on what the one before
+// left. Each is judged by its own rules.
+func makePlan(ctx context.Context, envs []*environment, jobs []Job, host Host, set *fsroot.Set) (_ *Plan, err error) {
+	plan := &Plan{}
+	m := &machine{environment: envs[0], ctx: ctx, effects: &planner{host: host, plan: plan}}
+	if m.view, err = newView(envs[0], set, host); err != nil {
 		return nil, err
 	}
-	plan.Warnings, plan.Outcomes = m.warnings, m.outcomes
-	for _, v := range changeset.Judge(plan.Changes, env.rules(set.Roots())) {
-		plan.Refused = append(plan.Refused, refusalOf(v))
+	for k, job := range jobs {
+		m.environment = envs[k]
+		plan.Refused = append(plan.Refused, m.unsupported(job)...)
+	}
+	stopped := len(plan.Refused) > 0
+	ends := make([]int, len(jobs)) // the last step of each
+	for k, job := range jobs {
+		m.environment = envs[k]
+		if !stopped {
+			if err := m.interpret(job, plan.tolerate); err != nil {
+				plan.refuse(err)
+				stopped = true
+			}
+		}
+		ends[k] = m.step
+	}
+	if plan.Changes, err = m.settle(); err != nil {
+		return nil, err
+	}
+	plan.settled, plan.Spared, plan.Adopted = m.settled, m.settled.spared, m.settled.adopted
+	plan.Warnings, plan.Outcomes, plan.Triggers = m.warnings, m.outcomes, m.triggers
+	first := 0
+	for k, env := range envs {
+		own := stepsOf(plan.Changes, first, ends[k], len(envs) == 1)
+		for _, v := range changeset.Judge(own, env.rules(set.Roots())) {
+			plan.Refused = append(plan.Refused, refusalOf(v))
+		}
+		plan.Refused = append(plan.Refused, env.claims.conflicts(own, m.settled.cache(first))...)
+		first = ends[k]
 	}
 	return plan, nil
+}
+
+// stepsOf are the changes that steps after first, up to last, had a part in. Their
+// numbers begin at 1 again.
+func stepsOf(cs *changeset.Changeset, first, last int, all bool) *changeset.Changeset {
+	if all {
+		return cs
+	}
+	out := &changeset.Changeset{}
+	for _, c := range cs.Changes {
+		var own []int
+		for _, n := range c.Steps {
+			if first < n && n <= last {
+				own = append(own, n-first)
+			}
+		}
+		if len(own) > 0 {
+			c.Steps = own
+			out.Changes = append(out.Changes, c)
+		}
+	}
+	return out
 }
 
 func newView(env *environment, set *fsroot.Set, host Host) (*view.View, error) {
@@ -246,7 +312,7 @@ func (m *machine) unsupported(job Job) []Refusal {
 	for block := range job.blocks() {
 		for i, s := range block.Steps {
 			n++
-			if job.unlinks(block.Phase) {
+			if job.unlinks(block.Phase) || job.skip[n] {
 				continue
 			}
 			reason, not := steps.Unsupported(s.Type())

@@ -36,7 +36,10 @@ func (m *machine) copy(s *steps.Copy) error {
 		return err
 	}
 	if s.Recursive {
-		return m.copyTree(source, dest, overwrite)
+		return m.copyTree(source, dest, copying{replace: overwrite, preserve: s.Preserve})
+	}
+	if s.Preserve != "" {
+		return m.preserveCopy(s.Preserve, source, dest)
 	}
 	if overwrite {
 		if err := m.unlinkSymlink(dest); err != nil {
@@ -57,10 +60,17 @@ func (m *machine) unlinkSymlink(p string) error {
 	return m.view.Remove(p)
 }
 
+// copying says what a copy does about files and links in the way: with replace they
+// are removed first, otherwise a link in the way is written through; preserve, if
+// set, decides instead.
+type copying struct {
+	replace  bool
+	preserve string
+}
+
 // copyTree copies source, itself followed if it is a link, to dest. Links below
-// it are copied as links, directories are merged. With replace, files and links
-// in the way are removed first; otherwise a link in the way is written through.
-func (m *machine) copyTree(source, dest string, replace bool) error {
+// it are copied as links, directories are merged.
+func (m *machine) copyTree(source, dest string, how copying) error {
 	real, err := m.view.Real(source)
 	if err != nil {
 		return err
@@ -72,10 +82,10 @@ func (m *machine) copyTree(source, dest string, replace bool) error {
 	if st == nil {
 		return fmt.Errorf("copy %s: %w", source, unix.ENOENT)
 	}
-	return m.copyEntry(real, dest, st, replace)
+	return m.copyEntry(real, dest, st, how)
 }
 
-func (m *machine) copyEntry(source, dest string, st *changeset.State, replace bool) error {
+func (m *machine) copyEntry(source, dest string, st *changeset.State, how copying) error {
 	if err := m.ctx.Err(); err != nil {
 		return err
 	}
@@ -85,7 +95,12 @@ func (m *machine) copyEntry(source, dest string, st *changeset.State, replace bo
 			return err
 		}
 	}
-	if replace {
+	switch {
+	case how.preserve != "" && st.Kind == changeset.File:
+		return m.preserveCopy(how.preserve, source, dest)
+	case how.preserve != "" && st.Kind == changeset.Symlink:
+		return m.preserve(how.preserve, dest, m.linkOffer(st.Target))
+	case how.preserve == "" && how.replace:
 		if err := m.clear(dest); err != nil {
 			return err
 		}
@@ -96,12 +111,12 @@ func (m *machine) copyEntry(source, dest string, st *changeset.State, replace bo
 	case changeset.Symlink:
 		return m.view.Symlink(st.Target, dest)
 	case changeset.Dir:
-		return m.copyDir(source, dest, replace)
+		return m.copyDir(source, dest, how)
 	}
 	return fmt.Errorf("copy %s: is neither a file, a directory nor a symlink", source)
 }
 
-func (m *machine) copyDir(source, dest string, replace bool) error {
+func (m *machine) copyDir(source, dest string, how copying) error {
 	at, err := m.view.Physical(dest)
 	if err != nil {
 		return err
@@ -133,7 +148,7 @@ func (m *machine) copyDir(source, dest string, replace bool) error {
 		if st == nil {
 			return fmt.Errorf("copy %s/%s: %w", source, name, unix.ENOENT)
 		}
-		if err := m.copyEntry(source+"/"+name, dest+"/"+name, st, replace); err != nil {
+		if err := m.copyEntry(source+"/"+name, dest+"/"+name, st, how); err != nil {
 			return err
 		}
 	}

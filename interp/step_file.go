@@ -39,16 +39,25 @@ func (m *machine) write(s *steps.Write) error {
 	if err != nil {
 		return err
 	}
+	data := []byte(m.expand(s.Content))
+	if s.Preserve != "" {
+		if err := m.makeParents(p); err != nil {
+			return err
+		}
+		return m.preserve(s.Preserve, p, m.fileOffer(data))
+	}
 	if s.Overwrite == nil || !*s.Overwrite {
 		// A dangling link does not count as being there; it is replaced.
-		if exists, err := m.view.Exists(p); exists || err != nil {
+		if exists, err := m.view.Exists(p); err != nil {
 			return err
+		} else if exists {
+			return m.adoptFile(p, data)
 		}
 	}
 	if err := m.makeParents(p); err != nil {
 		return err
 	}
-	return m.view.Replace(p, []byte(m.expand(s.Content)), 0o666)
+	return m.view.Replace(p, data, 0o666)
 }
 
 func (m *machine) inreplace(s *steps.Inreplace) error {

@@ -69,12 +69,40 @@ func (m *machine) link(text, p string, force bool) error {
 	if err := m.makeParents(p); err != nil {
 		return err
 	}
+	if !force {
+		own, err := m.ownLink(p)
+		if err != nil {
+			return err
+		}
+		force = own
+	}
 	if force {
 		if err := m.clear(p); err != nil {
 			return err
 		}
 	}
 	return m.view.Symlink(text, p)
+}
+
+// ownLink reports whether a link at p is still the one that the installed version
+// of the package made there, which may then be replaced in an upgrade.
+func (m *machine) ownLink(p string) (bool, error) {
+	if len(m.own) == 0 {
+		return false, nil
+	}
+	st, err := m.view.Lstat(p)
+	if view.IsAbsent(err) || err == nil && (st == nil || st.Kind != changeset.Symlink) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	dir, err := m.view.Real(path.Dir(p))
+	if err != nil {
+		return false, err
+	}
+	text, ok := m.own[filepath.Join(dir, path.Base(p))]
+	return ok && text == st.Target, nil
 }
 
 // unlink is the removal phase of a symlink step: the link goes if it is still

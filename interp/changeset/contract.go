@@ -143,7 +143,7 @@ func (j *contractJudge) outside(c *Change) {
 // what is put acts later.
 func (j *contractJudge) protected(c *Change) {
 	for _, p := range j.Protected {
-		if Within(c.Path, p) || c.leaves() && Within(p, c.Path) {
+		if Within(c.Path, p) || c.Leaves() && Within(p, c.Path) {
 			j.add(c.Path, "protected", "no command may change it, or take away what holds it", "")
 		}
 	}

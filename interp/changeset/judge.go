@@ -174,8 +174,9 @@ func (j *judge) grant(c *Change) {
 	}
 }
 
-// leaves reports whether the object that was at the path does not stay there.
-func (c *Change) leaves() bool {
+// Leaves reports whether the object that was at the path does not stay there as
+// the same kind of object.
+func (c *Change) Leaves() bool {
 	return c.Before != nil && (c.After == nil || c.From != "" || c.After.Kind != c.Before.Kind)
 }
 
@@ -183,7 +184,7 @@ func (c *Change) leaves() bool {
 // those may be filled and emptied, not taken away.
 func (j *judge) protected(c *Change) {
 	for _, p := range j.Protected {
-		if Within(c.Path, p) || c.leaves() && Within(p, c.Path) {
+		if Within(c.Path, p) || c.Leaves() && Within(p, c.Path) {
 			j.add(c, "protected", fmt.Sprintf("nothing may change %s, where receipts and transactions are kept", Printable(p)), "")
 			return
 		}
@@ -195,7 +196,7 @@ func (j *judge) protected(c *Change) {
 	}
 	switch {
 	case !j.innermost[c.Path]:
-	case c.leaves() && c.Before.Kind == Dir:
+	case c.Leaves() && c.Before.Kind == Dir:
 		j.add(c, "shared", "a directory that packages share may not be removed, moved or replaced", "")
 	case c.After != nil && c.After.Kind != Dir:
 		j.add(c, "shared", "in the place of a directory that packages share only a directory may be", "")

@@ -11,6 +11,7 @@ import (
 // Changes is the net difference between the real tree as it was seen and the
 // picture. What ended as it began is not in it, even if a step rewrote it.
 func (v *View) Changes() (*changeset.Changeset, error) {
+	v.remade = nil
 	d := differ{v: v, cs: &changeset.Changeset{}}
 	for _, root := range v.roots {
 		if err := d.diff(root.base.path, root.base, root); err != nil {
@@ -20,6 +21,10 @@ func (v *View) Changes() (*changeset.Changeset, error) {
 	d.cs.Sort()
 	return d.cs, nil
 }
+
+// Remade are the physical paths of the files and links that steps made anew and
+// that were there, equal, before. It is valid after [View.Changes].
+func (v *View) Remade() []string { return v.remade }
 
 type differ struct {
 	v  *View
@@ -54,6 +59,7 @@ func (d *differ) diff(path string, b *base, n *node) error {
 		// those of the other names too, and are not set through this one.
 		if same && (b.stamp.Nlink <= 1 || n.state.Mode == b.stamp.Perm() && n.state.SameOwner(b.state()) || !n.isFile()) {
 			d.modified(path, b, n)
+			d.v.remade = append(d.v.remade, path)
 			return nil
 		}
 	}

@@ -27,6 +27,8 @@ type View struct {
 	recent directory
 	// roots are the nodes of the real roots, in path order.
 	roots []*node
+	// remade is what the last [View.Changes] found equal.
+	remade []string
 }
 
 // Options are facts about the process that will commit.

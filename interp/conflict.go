@@ -1,0 +1,345 @@
+package interp
+
+import (
+	"bytes"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"steps.example/interp/changeset"
+	"steps.example/interp/commit"
+	"steps.example/steps"
+)
+
+// ResolveAll as a path of [Target.Replace] stands for every path.
+const ResolveAll = "all"
+
+// claims are what a target may do to what others own.
+type claims struct {
+	self commit.Identity
+	// own are directories, physical, that are the package's alone: what is in them
+	// and belongs to nobody is its own, and so is a link into them.
+	own                   []string
+	replace, adopt, spare choices
+	// ledger is nil where nothing is known of owners: then there are no conflicts.
+	ledger *ledger
+}
+
+// ledger is whose the paths are while a transaction goes on.
+type ledger struct {
+	store  *commit.Store
+	owners *commit.Owners
+	// mine are the paths that the transaction has already put something at.
+	mine map[string]bool
+}
+
+func newLedger(store *commit.Store) (*ledger, error) {
+	owners, err := store.Owners()
+	if err != nil {
+		return nil, err
+	}
+	return &ledger{store: store, owners: owners, mine: map[string]bool{}}, nil
+}
+
+// note takes in what was applied.
+func (l *ledger) note(cs *changeset.Changeset) {
+	for _, c := range cs.Changes {
+		l.mine[c.Path] = c.After != nil
+	}
+}
+
+// choices are paths, or patterns of them, that the user decided about. Each holds
+// for what is below it too.
+type choices []string
+
+func (e *environment) choices(flag string, list []string) (choices, error) {
+	var out choices
+	for _, p := range list {
+		if p == ResolveAll {
+			out = append(out, p)
+			continue
+		}
+		if _, err := filepath.Match(p, ""); err != nil {
+			return nil, fmt.Errorf("%s %q: %w", flag, p, err)
+		}
+		if !filepath.IsAbs(p) || filepath.Clean(p) != p {
+			return nil, fmt.Errorf("%s %q: must be an absolute path without . and ..", flag, p)
+		}
+		out = append(out, e.belowRoot(p))
+	}
+	return out, nil
+}
+
+func (c choices) cover(path string) bool {
+	for _, p := range c {
+		if p == ResolveAll || changeset.Within(path, p) {
+			return true
+		}
+		if !strings.ContainsAny(p, `*?[\`) {
+			continue
+		}
+		for at := path; at != "/"; at = filepath.Dir(at) {
+			if ok, _ := filepath.Match(p, at); ok {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// newClaims works out a target's own directories: those whose place in the layout
+// has the package's name in it, and the one for temporary files.
+func (e *environment) newClaims(vars map[string]string) (c claims, err error) {
+	c.self = commit.Identity{Layout: e.Layout, Name: e.Name}
+	if c.replace, err = e.choices("replace", e.Replace); err != nil {
+		return c, err
+	}
+	if c.adopt, err = e.choices("adopt", e.Adopt); err != nil {
+		return c, err
+	}
+	if c.spare, err = e.choices("keep", e.Keep); err != nil {
+		return c, err
+	}
+	nameless := maps.Clone(vars)
+	delete(nameless, "name")
+	templates := slices.Collect(maps.Values(e.layout.Bases))
+	for _, g := range e.layout.Grants {
+		templates = append(templates, g.Dir)
+	}
+	for _, t := range templates {
+		dir, whole := e.fill(t, vars)
+		if _, anyName := e.fill(t, nameless); whole && !anyName {
+			c.own = append(c.own, e.belowRoot(dir))
+		}
+	}
+	if temp, ok := e.Dirs["temp"]; ok {
+		c.own = append(c.own, e.belowRoot(temp))
+	}
+	c.own = withoutInner(c.own)
+	return c, nil
+}
+
+// conflicts lists the changes that would take, change or destroy what belongs to
+// another package or to the user. Directories are shared, and only that one is
+// taken away that another package made counts. Caches tells the steps that rebuild
+// caches, which are everybody's.
+func (c *claims) conflicts(cs *changeset.Changeset, caches func(step int) bool) []Refusal {
+	if c.ledger == nil {
+		return nil
+	}
+	moved := map[string]string{}
+	for i := range cs.Changes {
+		if from := cs.Changes[i].From; from != "" {
+			moved[from] = cs.Changes[i].Path
+		}
+	}
+	var out []Refusal
+	for i := range cs.Changes {
+		change := &cs.Changes[i]
+		whose, why := c.conflict(change)
+		if whose == "" || all(change.Steps, caches) || c.replace.cover(change.Path) {
+			continue
+		}
+		r := Refusal{Path: change.Path, Rule: "conflict"}
+		where := changeset.Printable(change.Path)
+		if len(change.Steps) > 0 {
+			r.Step = change.Steps[len(change.Steps)-1]
+			where += fmt.Sprintf(" (step %d)", r.Step)
+		}
+		r.Reason = fmt.Sprintf("%s: %s, and would be %s; %s", where, whose, fate(change, moved[change.Path]), why)
+		out = append(out, r)
+	}
+	return out
+}
+
+func all(list []int, holds func(int) bool) bool {
+	return len(list) > 0 && !slices.ContainsFunc(list, func(n int) bool { return !holds(n) })
+}
+
+func fate(c *changeset.Change, to string) string {
+	switch verb := c.Verb(); {
+	case to != "" && c.After == nil:
+		return "moved to " + changeset.Printable(to)
+	case verb == changeset.Delete:
+		return "deleted"
+	case verb == changeset.Modify && c.Before.Mode != c.After.Mode:
+		return fmt.Sprintf("given the mode %04o", c.After.Mode)
+	case verb == changeset.Modify:
+		return "given another owner or time"
+	}
+	return "replaced"
+}
+
+// conflict says whose the object is that a change takes or changes, and what the
+// user can do about it; "" where there is no conflict.
+func (c *claims) conflict(change *changeset.Change) (whose, advice string) {
+	path := change.Path
+	if change.Before == nil || c.ledger.mine[path] {
+		return "", ""
+	}
+	owner, owned := c.ledger.owners.Of(path)
+	ours := owned && owner.Identity() == c.self
+	if change.Before.Kind == changeset.Dir {
+		if !owned || ours || !change.Leaves() {
+			return "", ""
+		}
+	}
+	// What the package found and only changed, and what took the place of what it
+	// made, is not its own.
+	if ours && owner.State.Kind == change.Before.Kind && (owner.Made || change.KeepsObject()) {
+		return "", ""
+	}
+	switch {
+	case owned && !ours:
+		whose = "belongs to " + strings.TrimSpace(owner.Package.Name+" "+owner.Package.Version)
+		if owner.Layout != c.self.Layout {
+			whose += " (" + owner.Layout + ")"
+		}
+	case c.ownPlace(path) || change.Before.Kind == changeset.Symlink && c.ownPlace(linkEnd(path, change.Before.Target)):
+		return "", ""
+	default:
+		whose = "was made by no package"
+	}
+	if !c.adopt.cover(path) {
+		return whose, "say --replace, --adopt or --keep with this path"
+	}
+	if change.KeepsObject() && change.Before.Kind != changeset.Dir {
+		return "", ""
+	}
+	return whose, "it is not what the step makes, so it cannot be adopted; say --replace or --keep with this path"
+}
+
+// ownPlace reports whether a path is in one of the package's own directories.
+func (c *claims) ownPlace(path string) bool {
+	return slices.ContainsFunc(c.own, func(dir string) bool { return changeset.Within(path, dir) })
+}
+
+// linkEnd is where the text of a link leads. A link into the package's directories
+// is of no use to anybody else: an older version, or another program, made it for
+// the package.
+func linkEnd(path, target string) string {
+	if !filepath.IsAbs(target) {
+		target = filepath.Join(filepath.Dir(path), target)
+	}
+	return filepath.Clean(target)
+}
+
+// settled is what becomes of paths beside the changes themselves.
+type settled struct {
+	spared  []commit.Spared
+	adopted []commit.Adopted
+	bases   []commit.Base
+	// contents are those of the bases, by hash.
+	contents map[string][]byte
+	// caches are the steps that rebuild caches.
+	caches map[int]bool
+}
+
+// settle takes out of the view's changes what the user wants left alone, and notes
+// what becomes the package's as it is.
+func (m *machine) settle() (*changeset.Changeset, error) {
+	cs, err := m.view.Changes()
+	if err != nil {
+		return nil, err
+	}
+	rest := m.spare(cs)
+	if len(m.claims.adopt) == 0 || m.claims.ledger == nil {
+		return rest, nil
+	}
+	same := slices.Clone(m.view.Remade())
+	slices.Sort(same)
+	for _, path := range slices.Compact(same) {
+		if err := m.adopt(path); err != nil {
+			return nil, err
+		}
+	}
+	return rest, nil
+}
+
+// spare takes out of a changeset what the user wants left alone.
+func (m *machine) spare(cs *changeset.Changeset) *changeset.Changeset {
+	if len(m.claims.spare) == 0 {
+		return cs
+	}
+	rest, spared := spare(cs, m.claims.spare.cover)
+	m.settled.spared = append(m.settled.spared, spared...)
+	return rest
+}
+
+// adopt makes what is at path, as the step wants it, the package's, if the user
+// said so and it is not.
+func (m *machine) adopt(path string) error {
+	c := &m.claims
+	if c.ledger == nil || !c.adopt.cover(path) || c.spare.cover(path) {
+		return nil
+	}
+	if owner, ok := c.ledger.owners.Of(path); ok && owner.Identity() == c.self && owner.Made {
+		return nil
+	}
+	if slices.ContainsFunc(m.settled.adopted, func(a commit.Adopted) bool { return a.Path == path }) {
+		return nil
+	}
+	st, err := m.view.Lstat(path)
+	if err != nil || st == nil {
+		return err
+	}
+	state := *st
+	if state.Kind == changeset.File {
+		data, err := m.view.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		state.SHA256 = hashHex(data)
+	}
+	m.settled.adopted = append(m.settled.adopted, commit.Adopted{Path: path, State: &state})
+	return nil
+}
+
+// adoptFile adopts the file at p if it has the content that a step would write.
+func (m *machine) adoptFile(p string, content []byte) error {
+	if len(m.claims.adopt) == 0 {
+		return nil
+	}
+	at, err := m.view.Physical(p)
+	if err != nil {
+		return err
+	}
+	st, err := m.view.Lstat(at)
+	if err != nil || st == nil || st.Kind != changeset.File || st.Size != int64(len(content)) {
+		return err
+	}
+	data, err := m.view.ReadFile(at)
+	if err != nil || !bytes.Equal(data, content) {
+		return err
+	}
+	return m.adopt(at)
+}
+
+// rebuilds notes that the step at work rebuilds a cache.
+func (m *machine) rebuilds(t steps.Type) {
+	if !steps.Describe(t).Trigger {
+		return
+	}
+	if m.settled.caches == nil {
+		m.settled.caches = map[int]bool{}
+	}
+	m.settled.caches[m.step] = true
+}
+
+// conflicts is [claims.conflicts] for the steps so far.
+func (m *machine) conflicts(cs *changeset.Changeset) []Refusal {
+	return m.claims.conflicts(cs, m.settled.cache(0))
+}
+
+// cache tells which steps rebuild caches, counted from the one after first.
+func (s *settled) cache(first int) func(step int) bool {
+	return func(step int) bool { return s.caches[first+step] }
+}
+
+// record tells the receipt, and keeps the contents that a later merge needs.
+func (s *settled) record(tx *commit.Tx, r *commit.Receipt) error {
+	r.Spared, r.Adopted, r.Bases = s.spared, s.adopted, s.bases
+	return tx.HoldBases(r, s.contents)
+}

@@ -1,0 +1,283 @@
+package interp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"golang.org/x/sys/unix"
+
+	"steps.example/interp/changeset"
+	"steps.example/interp/commit"
+	"steps.example/interp/internal/fsroot"
+	"steps.example/steps"
+)
+
+// work is what one transaction does. Everything that changes the tree, an apply,
+// an upgrade, a removal or a repair, is one.
+type work struct {
+	// jobs are interpreted one after the other, each on what the one before left.
+	jobs []Job
+	// last is done after them; nil for nothing.
+	last func(*executor) error
+	// roots are directories that last needs, beside those of the jobs.
+	roots []string
+	// ready is asked under the store's lock, before anything else.
+	ready func() error
+	// force leaves out steps of the only job that cannot be done.
+	force bool
+	// always is asked, where nothing changed, whether a receipt is kept all the
+	// same; nil means no.
+	always func() (bool, error)
+	// document is what to store with the receipt; nil for nothing.
+	document *steps.Document
+	// receipt adds to the receipt.
+	receipt func(*commit.Receipt)
+}
+
+func transact(ctx context.Context, host Host, opt ApplyOptions, w work) (_ *Applied, err error) {
+	if err := opt.Capture.check(); err != nil {
+		return nil, err
+	}
+	var stored []byte
+	if w.document != nil {
+		if stored, err = w.document.Encode(); err != nil {
+			return nil, err
+		}
+		if len(stored) > commit.MaxDocument {
+			return nil, fmt.Errorf("the document has %d bytes in its canonical form, and at most %d can be stored for its removal; nothing was changed", len(stored), commit.MaxDocument)
+		}
+	}
+	envs := make([]*environment, len(w.jobs))
+	roots := slices.Clone(w.roots)
+	for i, job := range w.jobs {
+		if envs[i], err = newEnvironment(job.Target); err != nil {
+			return nil, err
+		}
+		roots = append(roots, envs[i].roots()...)
+	}
+	slices.Sort(roots)
+	set, err := fsroot.New(slices.Compact(roots))
+	if err != nil {
+		return nil, err
+	}
+	defer set.Close()
+	tx, err := opt.Store.Begin(set, commit.Options{})
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err == nil {
+			return
+		}
+		if undo := tx.Rollback(); undo != nil {
+			err = errors.Join(err, undo)
+		}
+	}()
+	if w.ready != nil {
+		if err := w.ready(); err != nil {
+			return nil, err
+		}
+	}
+	known, err := newLedger(opt.Store)
+	if err != nil {
+		return nil, err
+	}
+	for _, env := range envs {
+		env.claims.ledger = known
+	}
+	done := &Applied{Plan: &Plan{Changes: &changeset.Changeset{}}}
+	if len(w.jobs) > 0 {
+		if done.Plan, done.Skipped, err = planWork(ctx, envs, w, host, set); err != nil {
+			return nil, err
+		}
+	}
+	plan := done.Plan
+	done.Warnings, done.Triggers = plan.Warnings, plan.Triggers
+	if opt.Expect != "" && plan.Digest() != opt.Expect {
+		return done, ErrPlanMoved
+	}
+	if len(plan.Refused) > 0 {
+		return done, &RefusedError{Refusals: plan.Refused}
+	}
+	x := &executor{host: host, set: set, tx: tx, known: known, mode: opt.Capture}
+	switch {
+	case len(plan.Actions) > 0:
+		err = x.execute(ctx, envs, w, done)
+	case !plan.Changes.Empty():
+		x.changed = true
+		err = tx.Apply(plan.Changes)
+	}
+	if err == nil && w.last != nil {
+		err = w.last(x)
+	}
+	if err != nil {
+		return done, err
+	}
+	if len(plan.Actions) == 0 && !x.changed && len(done.Triggers) == 0 && len(plan.Adopted) == 0 {
+		if keep, err := w.keeps(); err != nil || !keep {
+			return done, errors.Join(err, tx.Rollback())
+		}
+	}
+	receipt := &commit.Receipt{}
+	if len(w.jobs) > 0 {
+		if receipt, err = receiptOf(w.jobs[len(w.jobs)-1], opt.Provenance, done, x.runs); err != nil {
+			return done, err
+		}
+	}
+	receipt.Keep = stored
+	if err = plan.settled.record(tx, receipt); err != nil {
+		return done, err
+	}
+	if w.receipt != nil {
+		w.receipt(receipt)
+	}
+	if _, err = tx.Commit(receipt); err != nil {
+		return done, err
+	}
+	done.Receipt = receipt
+	return done, nil
+}
+
+func (w *work) keeps() (bool, error) {
+	if w.always == nil {
+		return false, nil
+	}
+	return w.always()
+}
+
+// anyway is for what is kept on record also where nothing changed.
+func anyway() (bool, error) { return true, nil }
+
+// planWork plans the jobs. With force, it does so again and again, without the
+// steps that failed, until none does: what a failed step had done by then is not
+// in the plan.
+func planWork(ctx context.Context, envs []*environment, w work, host Host, set *fsroot.Set) (*Plan, []Refusal, error) {
+	var skipped []Refusal
+	for {
+		plan, err := makePlan(ctx, envs, w.jobs, host, set)
+		if err != nil || !w.force {
+			return plan, skipped, err
+		}
+		more := false
+		for _, r := range plan.Refused {
+			// What only lacks approval can be had.
+			if r.Step > 0 && r.Approval == "" && !w.jobs[0].skip[r.Step] {
+				w.jobs[0].skip[r.Step] = true
+				skipped, more = append(skipped, r), true
+			}
+		}
+		if !more {
+			return plan, skipped, nil
+		}
+		if err := ctx.Err(); err != nil {
+			return nil, nil, err
+		}
+	}
+}
+
+// execute interprets the jobs once more, this time with their commands.
+func (x *executor) execute(ctx context.Context, envs []*environment, w work, done *Applied) (err error) {
+	m := &machine{environment: envs[0], ctx: ctx, effects: x}
+	for k, job := range w.jobs {
+		m.environment = envs[k]
+		x.rules = envs[k].rules(x.set.Roots())
+		if err := x.refresh(m); err != nil {
+			return err
+		}
+		if err := m.interpret(job, x.tolerate(w, done)); err != nil {
+			return err
+		}
+		if err := x.flush(m); err != nil {
+			return err
+		}
+	}
+	done.Warnings, done.Triggers = m.warnings, m.triggers
+	done.Plan.settled = m.settled
+	return nil
+}
+
+// tolerate decides whether to go on after a failed step: with force, a command
+// that fails is passed over.
+func (x *executor) tolerate(w work, done *Applied) func(*StepError) bool {
+	return func(err *StepError) bool {
+		if _, failed := errors.AsType[*CommandError](err); !failed || !w.force {
+			return false
+		}
+		done.Skipped = append(done.Skipped, Refusal{Step: err.Step, Rule: "step", Reason: err.Error(), err: err})
+		return true
+	}
+}
+
+// apply makes changes real that no step made, if they may be. They lack what is
+// at their paths before, which is looked up.
+func (x *executor) apply(cs *changeset.Changeset, rules changeset.Rules) error {
+	if cs.Empty() {
+		return nil
+	}
+	cs.Sort()
+	x.set.Forget("/")
+	for i := range cs.Changes {
+		if err := x.now(&cs.Changes[i]); err != nil {
+			return err
+		}
+	}
+	if err := refusedBy(changeset.Judge(cs, rules)); err != nil {
+		return err
+	}
+	x.changed = true
+	err := x.tx.Apply(cs)
+	x.set.Forget("/")
+	return err
+}
+
+// compare compares the tree with what cs leaves. What is changed later must still
+// be what was compared.
+func (x *executor) compare(cs *changeset.Changeset) (map[string][]commit.Drift, error) {
+	x.set.Forget("/")
+	x.seen = map[string]changeset.Stamp{}
+	for _, c := range cs.Changes {
+		st, err := x.set.Lstat(c.Path)
+		if err == nil {
+			x.seen[c.Path] = st
+		} else if !fsroot.IsMissing(err) && !errors.Is(err, unix.ELOOP) {
+			return nil, err
+		}
+	}
+	drifts, err := x.tx.Verify(cs)
+	out := map[string][]commit.Drift{}
+	for _, d := range drifts {
+		out[d.Path] = append(out[d.Path], d)
+	}
+	return out, err
+}
+
+// now adds to c what is at its path.
+func (x *executor) now(c *changeset.Change) error {
+	stamp, err := x.set.Lstat(c.Path)
+	seen, was := x.seen[c.Path]
+	if fsroot.IsMissing(err) && !was {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if was && !seen.Unchanged(stamp) {
+		return &commit.MovedError{Path: c.Path, Reason: "it was written to while it was compared with the receipt"}
+	}
+	c.Stamp, c.Before = &stamp, stamp.State()
+	if c.Before.Kind == changeset.Symlink {
+		d, name, err := x.set.OpenParent(c.Path)
+		if err != nil {
+			return err
+		}
+		if c.Before.Target, err = d.Readlink(name); err != nil {
+			return err
+		}
+	}
+	if c.After != nil && c.After.Kind == changeset.File && c.Content == nil && c.From == "" {
+		c.After.Size = c.Before.Size
+	}
+	return nil
+}

@@ -1,0 +1,174 @@
+package interp
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"steps.example/interp/commit"
+	"steps.example/steps"
+)
+
+// Trigger is a step that rebuilds a cache, put off so that it is done once for
+// all packages that ask for it. Its path is absolute and it has no guards: they
+// were asked when it was put off.
+//
+// There is no list of triggers to keep up: each is in the receipt of the package
+// that asked for it, from the moment that this is committed, and it is pending
+// until a receipt says that it settles that one.
+type Trigger struct {
+	Step json.RawMessage `json:"step"`
+}
+
+// putOff notes a step for later.
+func (m *machine) putOff(s steps.Step) error {
+	text, err := steps.EncodeSteps([]steps.Step{s})
+	if err != nil {
+		return err
+	}
+	var list []map[string]any
+	if err := json.Unmarshal(text, &list); err != nil {
+		return fmt.Errorf("BUG(steps): %s: %w", s.Type(), err)
+	}
+	fields := list[0]
+	delete(fields, "guards")
+	if p, ok := fields["path"].(map[string]any); ok {
+		get := func(key string) string { v, _ := p[key].(string); return v }
+		abs, err := m.path(steps.Path{Base: steps.Base(get("base")), Path: get("path"), Formula: get("formula")})
+		if err != nil {
+			return err
+		}
+		fields["path"] = map[string]string{"path": abs}
+	}
+	raw, err := json.Marshal(fields)
+	if err != nil {
+		return err
+	}
+	m.triggers = append(m.triggers, Trigger{Step: raw})
+	return nil
+}
+
+// PendingTriggers are the receipts, oldest first, whose triggers nobody carried
+// out yet.
+func PendingTriggers(receipts []*commit.Receipt) []*commit.Receipt {
+	settled := map[string]bool{}
+	for _, r := range receipts {
+		for _, id := range r.Settles {
+			settled[id] = true
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(receipts), func(r *commit.Receipt) bool {
+		return len(r.Triggers) == 0 || settled[r.ID]
+	})
+}
+
+// triggerPackage is in the place of a package's name in the receipts of triggers.
+const triggerPackage = "(triggers)"
+
+// RunTriggers carries out what was put off, each trigger once, in one
+// transaction. What fails stays pending. Where nothing is pending it does nothing
+// and gives nil. now says who acts, see [Installation.Remove].
+func RunTriggers(ctx context.Context, now Target, host Host, opt ApplyOptions) (*Applied, error) {
+	receipts, err := opt.Store.TriggerReceipts()
+	if err != nil {
+		return nil, err
+	}
+	pending := PendingTriggers(receipts)
+	if len(pending) == 0 {
+		return nil, nil
+	}
+	jobs, err := triggerJobs(pending, now)
+	if err != nil {
+		return nil, err
+	}
+	return transact(ctx, host, opt, work{
+		jobs: jobs, ready: sameTriggers(opt.Store, receipts), always: anyway,
+		receipt: func(r *commit.Receipt) {
+			r.Action, r.Package = actionTrigger, commit.Package{Name: triggerPackage}
+			for _, p := range pending {
+				r.Settles = append(r.Settles, p.ID)
+			}
+		},
+	})
+}
+
+// sameTriggers makes sure that nobody else put off or settled any meanwhile.
+func sameTriggers(store *commit.Store, receipts []*commit.Receipt) func() error {
+	return func() error {
+		now, err := store.TriggerReceipts()
+		if err != nil {
+			return err
+		}
+		if !slices.EqualFunc(receipts, now, func(a, b *commit.Receipt) bool { return a.ID == b.ID }) {
+			return fmt.Errorf("another process has put off or carried out triggers meanwhile: %w; nothing was changed, try again", commit.ErrMoved)
+		}
+		return nil
+	}
+}
+
+// triggerJobs makes one job of all triggers for the same directories. It is
+// interpreted as the last package's that asked for one of them.
+func triggerJobs(pending []*commit.Receipt, now Target) ([]Job, error) {
+	jobs := map[string]*Job{}
+	known := map[string]bool{}
+	for _, r := range slices.Backward(pending) {
+		target, err := targetOf(r, now)
+		if err != nil {
+			return nil, err
+		}
+		place, err := json.Marshal([]any{target.Layout, target.Dirs})
+		if err != nil {
+			return nil, err
+		}
+		job := jobs[string(place)]
+		if job == nil {
+			job = &Job{
+				Document: &steps.Document{Schema: steps.SchemaVersion, Layout: target.Layout, Name: target.Name, Version: target.Version, Blocks: []steps.Block{{Phase: steps.PhasePostInstall}}},
+				Phases:   []steps.Phase{steps.PhasePostInstall},
+				Target:   target,
+			}
+			jobs[string(place)] = job
+		}
+		for _, raw := range r.Triggers {
+			var t Trigger
+			if err := json.Unmarshal(raw, &t); err != nil {
+				return nil, fmt.Errorf("receipt %s: a trigger: %w", r.ID, err)
+			}
+			if key := string(place) + string(t.Step); known[key] {
+				continue
+			} else {
+				known[key] = true
+			}
+			list, err := steps.DecodeSteps([]byte("["+string(t.Step)+"]"), steps.DefaultLimits)
+			if err != nil {
+				return nil, fmt.Errorf("receipt %s: a trigger: %w", r.ID, err)
+			}
+			job.Document.Blocks[0].Steps = append(job.Document.Blocks[0].Steps, list...)
+		}
+	}
+	var out []Job
+	for _, place := range slices.Sorted(maps.Keys(jobs)) {
+		slices.SortFunc(jobs[place].Document.Blocks[0].Steps, func(a, b steps.Step) int {
+			return strings.Compare(string(a.Type()), string(b.Type()))
+		})
+		out = append(out, *jobs[place])
+	}
+	return out, nil
+}
+
+func encodeTriggers(list []Trigger) ([]jsontext.Value, error) {
+	var out []jsontext.Value
+	for _, t := range list {
+		raw, err := json.Marshal(t)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, raw)
+	}
+	return out, nil
+}

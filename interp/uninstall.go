@@ -1,0 +1,101 @@
+package interp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"steps.example/interp/changeset"
+	"steps.example/interp/commit"
+)
+
+// RemoveOptions say what to do where a removal is not plain.
+type RemoveOptions struct {
+	// Force leaves out steps of the removal that cannot be done, and all of them
+	// where the document was not stored.
+	Force bool
+	// Purge removes what the package made also where it was changed since.
+	Purge bool
+}
+
+// Removed is what an uninstall did.
+type Removed struct {
+	Applied
+	// Left are the paths of the package that stay, and why.
+	Left []Left
+}
+
+// Left is a path that was not taken back.
+type Left struct {
+	Path   string `json:"path"`
+	Reason string `json:"reason"`
+}
+
+// Remove uninstalls the package, in one transaction: the phases of the removal in
+// the document that it was installed with, then what its receipts made goes, and
+// what they replaced, moved or deleted comes back, where nobody changed it since.
+// now says who acts: it has the User, SearchPath, Umask and Protected of a target,
+// and perhaps further Approved, Replace and Keep.
+//
+// What comes back is a copy with the content, mode, owner and time that it had; it
+// has no extended attributes and is no hard link.
+func (i *Installation) Remove(ctx context.Context, now Target, host Host, opt ApplyOptions, how RemoveOptions) (*Removed, error) {
+	w := work{ready: i.still(opt.Store), always: anyway, roots: i.roots(), force: how.Force}
+	job, err := i.job(opt.Store, now, true)
+	known := err == nil
+	switch {
+	case known:
+		job.skip = map[int]bool{}
+		w.jobs = []Job{job}
+	case !how.Force || !errors.Is(err, ErrNotStored):
+		return nil, err
+	}
+	out := &Removed{}
+	w.last = func(x *executor) error {
+		kept, err := x.tx.Keep(i.Receipts)
+		if err != nil {
+			return err
+		}
+		t := takeBack{
+			x: x, kept: kept, self: commit.Identity{Layout: i.Layout, Name: i.Package.Name},
+			purge: how.Purge, gone: map[string]bool{}, back: map[string]bool{},
+		}
+		if known {
+			if t.env, err = newEnvironment(job.Target); err != nil {
+				return err
+			}
+		}
+		if err := t.plan(i.net()); err != nil {
+			return err
+		}
+		out.Left = t.left
+		return x.apply(t.cs, x.freeRules(t.env))
+	}
+	w.receipt = func(r *commit.Receipt) {
+		r.Action, r.Package, r.Layout = actionUninstall, i.Package, i.Layout
+	}
+	done, err := transact(ctx, host, opt, w)
+	if done != nil {
+		out.Applied = *done
+	}
+	return out, err
+}
+
+// freeRules are what taking back and repairing are judged by: what the package may
+// change it may also make as it was, even if what was there needed an approval.
+// Without an environment, where the document is not known, the roots are the limit.
+func (x *executor) freeRules(env *environment) changeset.Rules {
+	var rules changeset.Rules
+	if env != nil {
+		rules = env.rules(x.set.Roots())
+	} else {
+		for _, r := range x.set.Roots() {
+			rules.Grants = append(rules.Grants, changeset.Grant{Dir: r.Path, Access: changeset.Write})
+		}
+	}
+	rules.Approved = slices.Concat(rules.Approved, []string{changeset.SetIDCapability, changeset.LinkOutCapability})
+	return rules
+}
+
+func (l Left) String() string { return fmt.Sprintf("%s: %s", changeset.Printable(l.Path), l.Reason) }
