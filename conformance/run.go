@@ -121,6 +121,7 @@ func (r *runner) run(ctx context.Context) error {
 		r.messages(done.Warnings),
 		r.predicted(plan, after),
 		r.leftNothing(),
+		r.again(ctx, job, store),
 		r.takenBack(store, done),
 	)
 }
@@ -156,6 +157,8 @@ func (r *runner) job() (interp.Job, error) {
 				"network", "sudo", "ownership", "terminate", changeset.SetIDCapability,
 				changeset.LinkOutCapability, "write:home", "write:homebrew_prefix",
 			},
+			// The reference knows nothing of owners.
+			Replace: []string{interp.ResolveAll},
 		},
 	}, nil
 }

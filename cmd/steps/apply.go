@@ -20,6 +20,13 @@ Everything that stands against it (signature, schema, missing approvals,
 conflicts, a jail that this machine does not have) is listed before the first
 change.
 
+What was accepted is remembered beside the receipts: from then on, older steps
+of that package are refused, and others under the same number. If the policy
+names a registry's index, the index says which steps are current.
+
+With --homebrew-api the document comes from a file of Homebrew's JSON API,
+which the policy must trust and which must not be too old.
+
 APPROVALS
   network                 a command may use the network
   sudo, ownership         do things that need root, or change owners
@@ -34,11 +41,20 @@ APPROVALS
   write:homebrew_prefix, write:prefix_root
                           change the prefix outside the shared directories
 
+CONFLICTS
+What is there, and was made by another package or by none, is not replaced, changed
+or deleted, outside the package's own directories, until its path is settled:
+  --replace PATH          take it over; undo gives it back
+  --adopt PATH            let it be the package's, if it is as the package makes it
+  --keep PATH             leave it alone, whatever the document says
+
 EXAMPLES
   steps apply demo.bundle --policy trust.json --artifact demo.tar.gz \
       --purl pkg:generic/acme/demo@1.0 --prefix /opt/brew
   steps apply --plan demo.plan --policy trust.json    # and --approve, --state,
                                  # --unsigned where the plan was made with them
+  steps apply --homebrew-api formula.jws.json --formula demo \
+      --policy trust.json --prefix /opt/brew
   steps apply demo.json --unsigned --prefix /tmp/try
 
 EXIT STATUS
@@ -49,14 +65,16 @@ func newApply(t *terminal) *cobra.Command {
 	var target targetFlags
 	var host hostFlags
 	var planPath string
+	var later bool
 	cmd := &cobra.Command{
 		Use: "apply [FILE]", Short: "Do what a signed document says, all or nothing", Long: applyLong,
 		GroupID: "apply",
 		Args: func(cmd *cobra.Command, args []string) error {
-			if (planPath != "") == (len(args) == 1) || len(args) > 1 {
-				return usagef("steps apply takes either FILE or --plan FILE")
+			_, found := src.path(args)
+			if (planPath != "") == found || len(args) > 1 {
+				return usagef("steps apply takes either FILE or --plan FILE or --homebrew-api FILE")
 			}
-			return nil
+			return src.homebrew.check(&src)
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			fewerCollections()
@@ -69,9 +87,13 @@ func newApply(t *terminal) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return runApply(ctx, t, s, job, host, digest)
+				return runApply(ctx, t, s, job, host, digest, false)
 			}
-			s, err := src.load(ctx, t, args[0])
+			if err := src.remember(target.storeFlags); err != nil {
+				return err
+			}
+			path, _ := src.path(args)
+			s, err := src.load(ctx, t, path)
 			if err != nil {
 				return err
 			}
@@ -79,13 +101,15 @@ func newApply(t *terminal) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return runApply(ctx, t, s, job, host, "")
+			return runApply(ctx, t, s, job, host, "", later)
 		},
 	}
 	src.add(cmd.Flags())
+	src.addOthers(cmd.Flags())
 	target.add(cmd.Flags())
 	host.add(cmd.Flags())
 	host.captureFlag(cmd.Flags())
+	deferFlag(cmd.Flags(), &later)
 	cmd.Flags().StringVar(&planPath, "plan", "", "carry out exactly the plan in `FILE`, or refuse")
 	return cmd
 }
@@ -95,7 +119,7 @@ func onlyWithPlan(flags *pflag.FlagSet) error {
 	var err error
 	flags.Visit(func(f *pflag.Flag) {
 		switch f.Name {
-		case "plan", "policy", "unsigned", "approve", "state", "json", "allow-gap", "require", "capture":
+		case "plan", "policy", "unsigned", "approve", "state", "json", "replace", "adopt", "allow-gap", "require", "capture", "offline", "allow-stale":
 		default:
 			err = usagef("--%s does not go with --plan, which has its own", f.Name)
 		}
@@ -103,7 +127,7 @@ func onlyWithPlan(flags *pflag.FlagSet) error {
 	return err
 }
 
-func runApply(ctx context.Context, t *terminal, s *subject, job interp.Job, host hostFlags, digest string) error {
+func runApply(ctx context.Context, t *terminal, s *subject, job interp.Job, host hostFlags, digest string, later bool) error {
 	capture, err := host.mode()
 	if err != nil {
 		return err
@@ -116,25 +140,34 @@ func runApply(ctx context.Context, t *terminal, s *subject, job interp.Job, host
 		return err
 	}
 	defer store.Close()
-	done, err := interp.Apply(ctx, job, host.machine(), interp.ApplyOptions{
-		Store: store, Provenance: s.provenance, Expect: digest, Capture: capture,
+	var done *interp.Applied
+	err = s.accepting(func() (err error) {
+		done, err = interp.Apply(ctx, job, host.machine(), interp.ApplyOptions{
+			Store: store, Provenance: s.provenance, Expect: digest, Capture: capture, Defer: later,
+		})
+		return err
 	})
 	if err != nil {
-		if refused, ok := errors.AsType[*interp.RefusedError](err); ok && t.json {
-			for _, r := range refused.Refusals {
-				if err := t.object("conflict", r); err != nil {
-					return err
-				}
-			}
-		}
+		return refusals(t, err)
+	}
+	warnings(t, done)
+	if err := sayApplied(t, s, job, done); err != nil || later {
 		return err
 	}
-	for _, w := range done.Warnings {
-		t.talk("step %d: %s", w.Step, changeset.Printable(w.Text))
-	}
+	return runTriggers(ctx, t, store, withoutApprovals(job.Target), host)
+}
+
+// withoutApprovals is who acts, for what other packages put off: what was approved
+// for this one is not approved for those.
+func withoutApprovals(target interp.Target) interp.Target {
+	target.Approved = nil
+	return target
+}
+
+func sayApplied(t *terminal, s *subject, job interp.Job, done *interp.Applied) error {
 	if done.Receipt == nil {
 		if t.json {
-			return t.object("applied", map[string]any{"changes": 0})
+			return t.object("applied", map[string]any{"changes": 0, "signed_by": s.signers()})
 		}
 		t.say("%s: nothing to change", heading(job))
 		return nil
@@ -142,9 +175,32 @@ func runApply(ctx context.Context, t *terminal, s *subject, job interp.Job, host
 	if t.json {
 		return t.object("applied", map[string]any{
 			"receipt": done.Receipt.ID, "changes": len(done.Receipt.Changeset.Changes), "time": done.Receipt.Time.Format(time.RFC3339),
+			"signed_by": s.signers(),
 		})
 	}
 	t.say("%s: %d path(s) changed", heading(job), len(done.Receipt.Changeset.Changes))
+	if s.verified != nil {
+		t.say("signed by %s", signedBy(s.verified.Signers))
+	}
 	t.say("receipt %s", done.Receipt.ID)
 	return nil
+}
+
+// refusals prints, for programs, what stands against a job, and gives err.
+func refusals(t *terminal, err error) error {
+	if refused, ok := errors.AsType[*interp.RefusedError](err); ok && t.json {
+		for _, r := range refused.Refusals {
+			if err := t.object("conflict", r); err != nil {
+				return err
+			}
+		}
+	}
+	return err
+}
+
+// warnings prints what steps had to say.
+func warnings(t *terminal, done *interp.Applied) {
+	for _, w := range done.Warnings {
+		t.talk("step %d: %s", w.Step, changeset.Printable(w.Text))
+	}
 }

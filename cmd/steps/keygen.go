@@ -3,7 +3,6 @@
 package main
 
 import (
-	"encoding/json"
 	"os"
 
 	"github.com/spf13/cobra"
@@ -16,7 +15,7 @@ readable by you alone, and the public one to FILE.pub. Use it for nothing
 else.
 
 With --policy, a trust policy that trusts this key for the packages of one
-registry is written as well: a start for your own.
+registry is written as well: a start for your own, as by steps trust init.
 
 EXAMPLES
   steps keygen steps.key
@@ -46,7 +45,8 @@ func newKeygen(t *terminal) *cobra.Command {
 				return err
 			}
 			if policy != "" {
-				if err := writePolicy(policy, registry, pkg, key); err != nil {
+				signers := []whoText{{Key: firstKey(key.ID(), string(key.PublicPEM()))}}
+				if err := writePolicy(policy, firstPolicy(registry, pkg, signers)); err != nil {
 					return err
 				}
 			}
@@ -80,22 +80,4 @@ func writeNew(path string, data []byte, perm os.FileMode) error {
 		return err
 	}
 	return f.Close()
-}
-
-func writePolicy(path, registry, pkg string, key *signer.Key) error {
-	policy := map[string]any{
-		"version": 1,
-		"rules": []any{map[string]any{
-			"match": map[string]string{"registry": registry, "package": pkg},
-			"anyOf": []any{map[string]any{"key": map[string]string{"id": key.ID(), "pem": string(key.PublicPEM())}}},
-		}},
-	}
-	data, err := json.MarshalIndent(policy, "", "  ")
-	if err != nil {
-		return err
-	}
-	if _, err := signer.ParsePolicy(data); err != nil {
-		return trustErrorOf("", err)
-	}
-	return writeNew(path, append(data, '\n'), 0o644)
 }

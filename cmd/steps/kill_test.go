@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-var kills = flag.Int("kills", 12, "how often TestKilledApply kills an apply")
+var kills = flag.Int("kills", 12, "how often TestKilledApply kills an apply, and TestKilledUpgrade an upgrade")
 
 // asSteps makes this test binary the command.
 const asSteps = "STEPS_TEST_AS_COMMAND"

@@ -24,6 +24,8 @@ EXAMPLES
   steps plan demo.json --unsigned --prefix /opt/brew
   steps plan demo.bundle --policy trust.json --artifact demo.tar.gz \
       --purl pkg:generic/acme/demo@1.0 --prefix /opt/brew -o demo.plan
+  steps plan --homebrew-api formula.jws.json --formula demo \
+      --policy trust.json --prefix /opt/brew
 
 EXIT STATUS
   0 if it can be applied, 5 if something stands against it (it is printed all
@@ -35,11 +37,26 @@ func newPlan(t *terminal) *cobra.Command {
 	var host hostFlags
 	var out string
 	cmd := &cobra.Command{
-		Use: "plan FILE", Short: "Show what a document would change", Long: planLong,
-		GroupID: "apply", Args: exactArgs("FILE"),
+		Use: "plan [FILE]", Short: "Show what a document would change", Long: planLong,
+		GroupID: "apply",
+		Args: func(cmd *cobra.Command, args []string) error {
+			if _, found := src.path(args); !found && src.homebrew.file == "" {
+				return exactArgs("FILE")(cmd, args)
+			} else if !found {
+				return usagef("steps plan takes either FILE or --homebrew-api FILE")
+			}
+			return src.homebrew.check(&src)
+		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			fewerCollections()
-			s, err := src.load(cmd.Context(), t, args[0])
+			if out != "" && src.homebrew.file != "" {
+				return usagef("-o does not go with --homebrew-api, whose files are too old too soon; apply from the file")
+			}
+			if err := src.remember(target.storeFlags); err != nil {
+				return err
+			}
+			path, _ := src.path(args)
+			s, err := src.load(cmd.Context(), t, path)
 			if err != nil {
 				return err
 			}
@@ -47,10 +64,19 @@ func newPlan(t *terminal) *cobra.Command {
 			if err != nil {
 				return err
 			}
+			// Before the first apply there is no store, and nobody owns anything.
+			store, err := target.open()
+			if err == nil {
+				defer store.Close()
+				job.Store = store
+			} else if !is[*noStoreError](err) {
+				return err
+			}
 			return runPlan(cmd.Context(), t, s, job, host, out)
 		},
 	}
 	src.add(cmd.Flags())
+	src.addOthers(cmd.Flags())
 	target.add(cmd.Flags())
 	host.add(cmd.Flags())
 	cmd.Flags().StringVarP(&out, "output", "o", "", "write the plan to `FILE`, for apply --plan")

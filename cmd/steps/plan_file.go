@@ -32,7 +32,9 @@ type planFile struct {
 	PURL           string            `json:"purl,omitempty"`
 	Registry       string            `json:"registry,omitempty"`
 	ArtifactSHA256 string            `json:"artifact_sha256,omitempty"`
+	PackageID      string            `json:"package_id,omitempty"`
 	Source         []byte            `json:"source"`
+	With           [][]byte          `json:"with,omitempty"` // bundles of other signers
 	Phases         []steps.Phase     `json:"phases"`
 	Removal        bool              `json:"removal,omitempty"`
 	OS             string            `json:"os"`
@@ -41,6 +43,9 @@ type planFile struct {
 	State          string            `json:"state"`
 	Approved       []string          `json:"approved,omitempty"`
 	Protect        []string          `json:"protect,omitempty"`
+	Replace        []string          `json:"replace,omitempty"`
+	Adopt          []string          `json:"adopt,omitempty"`
+	Keep           []string          `json:"keep,omitempty"`
 
 	// For readers; apply does not look at them.
 	Changes *changeset.Changeset `json:"changes"`
@@ -51,8 +56,9 @@ func encodePlanFile(s *subject, job interp.Job, p *interp.Plan) ([]byte, error) 
 	return json.MarshalIndent(planFile{
 		Type: "steps-plan", Version: planFileVersion, Created: time.Now().UTC().Truncate(time.Second), Digest: p.Digest(),
 		Unsigned: s.flags.unsigned, PURL: s.flags.purl, Registry: s.flags.registry, ArtifactSHA256: s.flags.artifactSum,
-		Source: s.source, Phases: job.Phases, Removal: job.Removal, OS: job.Target.OS,
+		PackageID: s.flags.packageID, Source: s.source, With: s.flags.cosigned, Phases: job.Phases, Removal: job.Removal, OS: job.Target.OS,
 		PackageVersion: job.Target.Version, Dirs: job.Target.Dirs, State: job.Target.Protected[0], Approved: job.Target.Approved, Protect: job.Target.ProtectedNames,
+		Replace: job.Target.Replace, Adopt: job.Target.Adopt, Keep: job.Target.Keep,
 		Changes: p.Changes, Actions: p.Actions,
 	}, "", " ")
 }
@@ -67,7 +73,21 @@ func loadPlan(ctx context.Context, t *terminal, path string, src sourceFlags, ta
 	if f.Unsigned && !src.unsigned {
 		return nil, interp.Job{}, "", usagef("%s: was made from a document that nobody signed; say --unsigned again, or plan a signed bundle", path)
 	}
-	flags := sourceFlags{unsigned: f.Unsigned, policy: src.policy, purl: f.PURL, registry: f.Registry, artifactSum: f.ArtifactSHA256}
+	target.dirs = map[string]string{}
+	for name, dir := range f.Dirs {
+		if isPrefix(name) {
+			target.prefix = dir
+		} else {
+			target.dirs[name] = dir
+		}
+	}
+	if state, err := target.path(); err != nil || state != f.State {
+		return nil, interp.Job{}, "", errors.Join(err, usagef("%s: was made with the state in %s; say --state %s", path, f.State, f.State))
+	}
+	flags := sourceFlags{
+		unsigned: f.Unsigned, policy: src.policy, purl: f.PURL, registry: f.Registry, packageID: f.PackageID, artifactSum: f.ArtifactSHA256,
+		offline: src.offline, allowStale: src.allowStale, cosigned: f.With, trustDir: trustDirOf(f.State),
+	}
 	s, err := flags.check(ctx, t, path, f.Source)
 	if err != nil {
 		return nil, interp.Job{}, "", err
@@ -77,23 +97,29 @@ func loadPlan(ctx context.Context, t *terminal, path string, src sourceFlags, ta
 			return nil, interp.Job{}, "", usagef("%s: was made with --approve %s; say it again to approve it", path, strings.Join(f.Approved, ","))
 		}
 	}
+	// What belongs to others is theirs to give: it is said again as well.
+	replace, adopt, _, err := target.choices()
+	if err != nil {
+		return nil, interp.Job{}, "", err
+	}
+	for _, said := range []struct {
+		flag       string
+		plan, here []string
+	}{{"replace", f.Replace, replace}, {"adopt", f.Adopt, adopt}} {
+		for _, p := range said.plan {
+			if !slices.Contains(said.here, p) {
+				return nil, interp.Job{}, "", usagef("%s: was made with --%s %s; say it again", path, said.flag, p)
+			}
+		}
+	}
+	target.replace, target.adopt, target.keep = f.Replace, f.Adopt, f.Keep
 	target.approve, target.protect = f.Approved, f.Protect
-	target.dirs, target.goos, target.removal = map[string]string{}, f.OS, f.Removal
+	target.goos, target.removal = f.OS, f.Removal
 	if s.document.Version == "" {
 		target.version = f.PackageVersion
 	}
-	for name, dir := range f.Dirs {
-		if isPrefix(name) {
-			target.prefix = dir
-		} else {
-			target.dirs[name] = dir
-		}
-	}
 	for _, phase := range f.Phases {
 		target.phases = append(target.phases, string(phase))
-	}
-	if state, err := target.path(); err != nil || state != f.State {
-		return nil, interp.Job{}, "", errors.Join(err, usagef("%s: was made with the state in %s; say --state %s", path, f.State, f.State))
 	}
 	job, err := target.job(s.document)
 	return s, job, f.Digest, err

@@ -31,6 +31,12 @@ func printPlan(t *terminal, job interp.Job, p *interp.Plan) error {
 			t.say("keep     step %d (%s): nothing to change", o.Step, o.Type)
 		}
 	}
+	for _, s := range p.Spared {
+		t.say("keep     %s (--keep): not to %s", changeset.Printable(s.Path), s.Verb)
+	}
+	for _, a := range p.Adopted {
+		t.say("adopt    %s: it is as the package makes it", changeset.Printable(a.Path))
+	}
 	for _, u := range p.Unpredicted {
 		t.say("unknown  step %d: %s; it may differ once the command before it has run", u.Step, changeset.Printable(u.Reason))
 	}
@@ -59,6 +65,16 @@ func planObjects(t *terminal, p *interp.Plan) error {
 			interp.Outcome
 			Changes bool `json:"changes"`
 		}{o, changed[o.Step]}); err != nil {
+			return err
+		}
+	}
+	for _, s := range p.Spared {
+		if err := t.object("spared", s); err != nil {
+			return err
+		}
+	}
+	for _, a := range p.Adopted {
+		if err := t.object("adopted", a); err != nil {
 			return err
 		}
 	}

@@ -17,6 +17,8 @@ and so is what steps has: both are listed, and further applies are refused
 until you have looked and say --keep: the tree stays as it is, and what steps
 holds goes aside.
 
+Triggers that were put off (see steps trigger) are carried out as well.
+
 EXAMPLES
   steps recover --prefix /opt/brew
 
@@ -28,7 +30,7 @@ func newRecover(t *terminal) *cobra.Command {
 	var keep bool
 	cmd := &cobra.Command{
 		Use: "recover", Short: "Bring an interrupted apply to an end", Long: recoverLong, GroupID: "apply", Args: exactArgs(),
-		RunE: func(*cobra.Command, []string) error {
+		RunE: func(cmd *cobra.Command, _ []string) error {
 			store, err := where.open()
 			if is[*noStoreError](err) {
 				t.say("%s", err)
@@ -52,7 +54,14 @@ func newRecover(t *terminal) *cobra.Command {
 			if err == nil && len(done) == 0 {
 				t.say("nothing was interrupted")
 			}
-			return err
+			if err != nil {
+				return err
+			}
+			now, err := (&actorFlags{storeFlags: where}).now()
+			if err != nil {
+				return err
+			}
+			return runTriggers(cmd.Context(), t, store, now, hostFlags{})
 		},
 	}
 	where.add(cmd.Flags())

@@ -58,11 +58,14 @@ func newRoot(t *terminal) *cobra.Command {
 		&cobra.Group{ID: "test", Title: "For implementers:"},
 	)
 	root.AddCommand(
-		newValidate(t), newSchema(t),
+		newValidate(t), newSchema(t), newExplain(t),
 		newPlan(t), newApply(t), newUndo(t), newVerify(t), newStatus(t), newRecover(t),
+		newUpgrade(t), newUninstall(t), newRepair(t), newTrigger(t),
 		newExec(t), newDoctor(t),
-		newKeygen(t), newSign(t), newVerifyBundle(t),
+		newTrust(t), newKeygen(t), withBatch(newSign(t), t), newVerifyBundle(t),
+		newRegistry(t), newPush(t), newAttach(t), newPull(t),
 		newConformance(t),
+		newSignBundle(t),
 	)
 	addWorker(root, t)
 	root.SetHelpCommandGroupID("test")

@@ -27,6 +27,7 @@ func TestMain(m *testing.M) {
 	}
 	testscript.Main(m, map[string]func(){
 		"steps": func() { os.Exit(run(os.Args[1:], stdio())) },
+		kmsName: kms,
 	})
 }
 
@@ -59,11 +60,14 @@ func TestScripts(t *testing.T) {
 			return false, nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"status":  exitStatus,
-			"keg":     keg,
-			"signed":  signed,
-			"tree":    tree,
-			"content": content,
+			"status":      exitStatus,
+			"keg":         keg,
+			"signed":      signed,
+			"tree":        tree,
+			"content":     content,
+			"sigstore":    startSigstore(t),
+			"member":      member,
+			"homebrewapi": homebrewAPI,
 		},
 	})
 }

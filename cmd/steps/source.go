@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 
 	"github.com/spf13/pflag"
 
@@ -23,15 +24,58 @@ type sourceFlags struct {
 	artifactSum string
 	purl        string
 	registry    string
+	packageID   string
+	with        []string
+	offline     bool
+	allowStale  bool
+	homebrew    homebrewFlags
+
+	// trustDir remembers what was accepted; "" for nowhere.
+	trustDir string
+	// cosigned are the bundles of with.
+	cosigned [][]byte
 }
 
+// add adds the flags about signed documents.
 func (f *sourceFlags) add(flags *pflag.FlagSet) {
 	flags.StringVar(&f.policy, "policy", "", "trust policy `FILE`: who may sign for what")
 	flags.StringVar(&f.artifact, "artifact", "", "the package `FILE` that the steps were signed for")
 	flags.StringVar(&f.artifactSum, "artifact-sha256", "", "its SHA-256 in `HEX`, in the place of the file")
 	flags.StringVar(&f.purl, "purl", "", "the package `URL` that is being installed, such as pkg:generic/acme/demo@1.0")
 	flags.StringVar(&f.registry, "registry", "", "the registry's `URL`, where the policy has rules for several")
+	flags.StringVar(&f.packageID, "package-id", "", "the registry's own `NAME` for the package, if it must be that")
+	flags.StringArrayVar(&f.with, "with", nil, "another signer's bundle `FILE`, where the policy wants several; repeatable")
+	flags.BoolVar(&f.offline, "offline", false, "do not fetch the index; use what was fetched before")
+	flags.BoolVar(&f.allowStale, "allow-stale", false, "accept an index that is too old; the receipt says so")
+}
+
+// addOthers adds the flags about documents that are not signed as bundles.
+func (f *sourceFlags) addOthers(flags *pflag.FlagSet) {
+	f.homebrew.add(flags)
 	flags.BoolVar(&f.unsigned, "unsigned", false, "take a bare document that nobody vouches for (for authors)")
+}
+
+// remember says whose state is asked for what was accepted before.
+func (f *sourceFlags) remember(where storeFlags) error {
+	state, err := where.path()
+	if err != nil {
+		return err
+	}
+	f.trustDir = trustDirOf(state)
+	return nil
+}
+
+func trustDirOf(state string) string { return filepath.Join(state, "trust") }
+
+// path is where the document is: the argument, or the file of the Homebrew API.
+func (f *sourceFlags) path(args []string) (string, bool) {
+	switch {
+	case f.homebrew.file == "" && len(args) == 1:
+		return args[0], true
+	case f.homebrew.file != "" && len(args) == 0:
+		return f.homebrew.file, true
+	}
+	return "", false
 }
 
 // subject is a document that may be interpreted: the bytes that were verified,
@@ -39,6 +83,8 @@ func (f *sourceFlags) add(flags *pflag.FlagSet) {
 type subject struct {
 	document   *steps.Document
 	provenance interp.Provenance
+	// verified is nil where nobody vouches for the document.
+	verified *verifiedDocument
 	// source and the flags that vouch for it go into a plan file.
 	source []byte
 	flags  sourceFlags
@@ -53,18 +99,32 @@ func (f sourceFlags) load(ctx context.Context, t *terminal, path string) (*subje
 	if err != nil {
 		return nil, err
 	}
+	for _, name := range f.with {
+		bundle, err := readInput(t, name)
+		if err != nil {
+			return nil, err
+		}
+		f.cosigned = append(f.cosigned, bundle)
+	}
 	return f.check(ctx, t, path, data)
 }
 
 func (f sourceFlags) check(ctx context.Context, t *terminal, path string, data []byte) (*subject, error) {
 	s := &subject{source: data, flags: f}
-	if f.unsigned {
+	switch {
+	case f.unsigned && (f.policy != "" || f.homebrew.file != ""):
+		return nil, usagef("--unsigned does not go with --policy or --homebrew-api, by which somebody vouches for the document")
+	case f.unsigned:
 		t.talk("WARNING: %s is NOT VERIFIED; nobody vouches for what it does (--unsigned)", path)
-	} else {
-		var err error
-		if data, err = f.verify(ctx, s, path, data); err != nil {
+	default:
+		verify := f.verify
+		if f.homebrew.file != "" {
+			verify = f.verifyAPI
+		}
+		if err := verify(ctx, t, s, path, data); err != nil {
 			return nil, err
 		}
+		data = s.verified.Document
 	}
 	doc, err := steps.Decode(data, steps.DefaultLimits)
 	if err != nil {
@@ -73,49 +133,122 @@ func (f sourceFlags) check(ctx context.Context, t *terminal, path string, data [
 	s.document = doc
 	sum := sha256.Sum256(data)
 	s.provenance.DocumentSHA256 = hex.EncodeToString(sum[:])
-	if !f.unsigned {
-		if err := agrees(s.provenance.PURL, doc); err != nil {
+	if s.verified != nil && s.verified.PURL != "" {
+		if err := agrees(s.verified.PURL, doc); err != nil {
 			return nil, err
 		}
 	}
 	return s, nil
 }
 
-func (f *sourceFlags) verify(ctx context.Context, s *subject, path string, data []byte) ([]byte, error) {
+// verify makes s of a bundle, or of several that are all wanted.
+func (f *sourceFlags) verify(ctx context.Context, t *terminal, s *subject, path string, data []byte) error {
 	switch {
 	case f.policy == "":
-		return nil, usagef("%s: say who is trusted with --policy FILE, or use --unsigned for a document of your own", path)
+		return usagef("%s: say who is trusted with --policy FILE, or use --unsigned for a document of your own", path)
 	case f.purl == "":
-		return nil, usagef("%s: say which package is being installed with --purl URL", path)
+		return usagef("%s: say which package is being installed with --purl URL", path)
 	case f.artifact == "" && f.artifactSum == "":
-		return nil, usagef("%s: say for which package file with --artifact FILE", path)
+		return usagef("%s: say for which package file with --artifact FILE", path)
 	}
 	policy, err := os.ReadFile(f.policy)
 	if err != nil {
-		return nil, &exitError{code: exitTrust, err: err}
+		return &exitError{code: exitTrust, err: err}
 	}
 	if f.artifact != "" {
 		sum, err := hashFile(f.artifact)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		if f.artifactSum != "" && f.artifactSum != sum {
-			return nil, &exitError{code: exitTrust, err: fmt.Errorf("%s has the SHA-256 %s, not the %s given", f.artifact, sum, f.artifactSum)}
+			return &exitError{code: exitTrust, err: fmt.Errorf("%s has the SHA-256 %s, not the %s given", f.artifact, sum, f.artifactSum)}
 		}
 		f.artifactSum = sum
 	}
 	if sum, err := hex.DecodeString(f.artifactSum); err != nil || len(sum) != sha256.Size {
-		return nil, usagef("%q is no SHA-256 in hex", f.artifactSum)
+		return usagef("%q is no SHA-256 in hex", f.artifactSum)
 	}
 	s.flags = *f
-	v, err := verifyBundle(ctx, verifyRequest{
-		Bundle: data, Policy: policy, PURL: f.purl, Registry: f.registry, ArtifactSHA256: f.artifactSum,
-	})
-	if err != nil {
-		return nil, inFile(path, err)
+	r := verifyRequest{
+		Bundles: append([][]byte{data}, f.cosigned...), Policy: policy,
+		PURL: f.purl, Registry: f.registry, PackageID: f.packageID, ArtifactSHA256: f.artifactSum,
+		Index: indexRequest{Offline: f.offline, AllowStale: f.allowStale},
 	}
-	s.provenance = interp.Provenance{BundleSHA256: v.BundleSHA256, KeyID: v.KeyID, PURL: v.PURL, Revision: v.Revision}
-	return v.Document, nil
+	if f.trustDir != "" {
+		r.Index.Dir = filepath.Join(f.trustDir, "index")
+		if r.Seen, err = (trustState{f.trustDir}).seen(f.purl); err != nil {
+			return err
+		}
+	}
+	v, err := verifyBundle(ctx, r)
+	if err != nil {
+		return inFile(path, err)
+	}
+	if v.Stale != "" {
+		t.talk("WARNING: accepted all the same (--allow-stale): %s", v.Stale)
+	}
+	s.accept(v)
+	s.provenance.PURL, s.provenance.Revision = v.PURL, v.Revision
+	s.note("registry", v.Registry)
+	s.note("payload_sha256", v.PayloadSHA256)
+	s.note("stale_index", v.Stale)
+	return nil
+}
+
+// accept takes over what was verified.
+func (s *subject) accept(v *verifiedDocument) {
+	s.verified = v
+	s.provenance = interp.Provenance{BundleSHA256: v.BundleSHA256, KeyID: v.Signers[0].KeyID, Notes: map[string]string{}}
+	s.note("signed_by", signedBy(v.Signers))
+	s.note("policy_sha256", v.PolicySHA256)
+}
+
+// signers are who vouches for the document, for programs.
+func (s *subject) signers() []signatory {
+	if s.verified == nil {
+		return []signatory{}
+	}
+	return s.verified.Signers
+}
+
+// note adds what the receipt is to say beside the rest.
+func (s *subject) note(name, value string) {
+	if value != "" {
+		s.provenance.Notes[name] = value
+	}
+}
+
+// mark is what the state is to remember of a subject that was accepted; ok is false
+// where there is nothing.
+func (s *subject) mark() (m seenMark, ok bool) {
+	if s.verified == nil || s.verified.PURL == "" || s.flags.trustDir == "" {
+		return m, false
+	}
+	return seenMark{s.verified.Registry, s.verified.Revision, s.verified.PayloadSHA256}, true
+}
+
+// accepting runs do, by which s is accepted, and remembers s for good once that is
+// done. What it needs for that is seen to first, so that do is not done in vain.
+func (s *subject) accepting(do func() error) error {
+	m, ok := s.mark()
+	if !ok {
+		return do()
+	}
+	state, err := trustState{s.flags.trustDir}.keep()
+	if err != nil {
+		return err
+	}
+	defer state.close()
+	if err := state.unchanged(s.verified.PURL, m); err != nil {
+		return err
+	}
+	if err := do(); err != nil {
+		return err
+	}
+	if err := state.record(s.verified.PURL, m); err != nil {
+		return &exitError{code: exitFailed, err: fmt.Errorf("it is done, but not remembered: %w", err)}
+	}
+	return nil
 }
 
 // inFile says in which file an error is, keeping what kind of error it is.

@@ -1,12 +1,13 @@
 package main
 
 import (
+	"fmt"
 	"text/tabwriter"
 	"time"
 
-	"fmt"
-
 	"github.com/spf13/cobra"
+
+	"steps.example/interp"
 )
 
 const statusLong = `List what was applied, oldest first, and what was interrupted.
@@ -59,7 +60,7 @@ func runStatus(t *terminal, where storeFlags) error {
 		for _, r := range receipts {
 			if err := t.object("receipt", map[string]any{
 				"id": r.ID, "package": r.Package.Name, "version": r.Package.Version, "phase": r.Phase,
-				"paths": len(r.Changeset.Changes), "time": r.Time.Format(time.RFC3339), "key_id": r.Key,
+				"paths": len(r.Changeset.Changes), "time": r.Time.Format(time.RFC3339), "key_id": r.Key, "signed_by": r.Meta["signed_by"],
 			}); err != nil {
 				return err
 			}
@@ -69,6 +70,14 @@ func runStatus(t *terminal, where storeFlags) error {
 				return err
 			}
 		}
+	}
+	if waiting := len(interp.PendingTriggers(receipts)); waiting > 0 {
+		if t.json {
+			if err := t.object("triggers", map[string]any{"packages": waiting}); err != nil {
+				return err
+			}
+		}
+		t.say("%d package(s) wait for steps trigger", waiting)
 	}
 	if len(receipts) == 0 && len(pending) == 0 {
 		t.say("nothing was applied (state in %s)", store.Path())

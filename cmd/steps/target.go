@@ -96,6 +96,8 @@ type targetFlags struct {
 	phases  []string
 	protect []string
 	removal bool
+	// replace, adopt and keep settle conflicts by path.
+	replace, adopt, keep []string
 }
 
 func (f *targetFlags) add(flags *pflag.FlagSet) {
@@ -107,6 +109,9 @@ func (f *targetFlags) add(flags *pflag.FlagSet) {
 	flags.StringSliceVar(&f.approve, "approve", nil, "allow a `CAPABILITY` that the document asks for; repeatable")
 	flags.StringSliceVar(&f.phases, "phase", nil, "do this `PHASE` only, such as post_install_steps; repeatable")
 	flags.StringSliceVar(&f.protect, "protect", nil, "treat this `NAME` like .git/hooks and .bashrc: nothing may change it unless the document says so and you approve it; repeatable")
+	flags.StringArrayVar(&f.replace, "replace", nil, "take over the `PATH` that belongs to you or to another package, and what is in it; undo gives it back; repeatable, and * ? [] count")
+	flags.StringArrayVar(&f.adopt, "adopt", nil, "let the `PATH`, if it is as the package makes it, become the package's; repeatable, as with --replace")
+	flags.StringArrayVar(&f.keep, "keep", nil, "leave the `PATH` alone, whatever the document says; repeatable, as with --replace")
 	flags.BoolVar(&f.removal, "removal", false, "the package is being removed: do the phases of a removal, and take away the links that the installation marked for it")
 }
 
@@ -116,16 +121,6 @@ func hostOS() string {
 	}
 	return runtime.GOOS
 }
-
-// The phases of an installation and of a removal, in their order. A removal
-// begins each half with the links that the installation's half made.
-var (
-	installPhases = []steps.Phase{steps.PhasePreInstall, steps.PhasePreflight, steps.PhasePostInstall, steps.PhasePostflight}
-	removalPhases = []steps.Phase{
-		steps.PhasePreInstall, steps.PhasePreflight, steps.PhasePreRemove, steps.PhaseUninstallPreflight,
-		steps.PhasePostInstall, steps.PhasePostflight, steps.PhasePostRemove, steps.PhaseUninstallPostflight,
-	}
-)
 
 // job is what to interpret of doc, and where.
 func (f *targetFlags) job(doc *steps.Document) (interp.Job, error) {
@@ -162,7 +157,36 @@ func (f *targetFlags) job(doc *steps.Document) (interp.Job, error) {
 		Protected: []string{state}, ProtectedNames: f.protect,
 		Placeholders: doc.Origin != steps.OriginNative,
 	}
-	return job, nil
+	job.Target.Replace, job.Target.Adopt, job.Target.Keep, err = f.choices()
+	return job, err
+}
+
+// choices are the paths of --replace, --adopt and --keep. They start from the
+// prefix, as a plan prints them.
+func (f *targetFlags) choices() (replace, adopt, keep []string, err error) {
+	prefix, err := filepath.Abs(f.prefix)
+	seen := map[string]string{}
+	abs := func(flag string, list []string) []string {
+		var out []string
+		for _, p := range list {
+			if p == "" {
+				err = errors.Join(err, usagef("--%s: say which path", flag))
+				continue
+			}
+			if !filepath.IsAbs(p) {
+				p = filepath.Join(prefix, p)
+			}
+			p = filepath.Clean(p)
+			if other := seen[p]; other != "" && other != flag {
+				err = errors.Join(err, usagef("%s: --%s and --%s contradict each other", p, other, flag))
+			}
+			seen[p] = flag
+			out = append(out, p)
+		}
+		return out
+	}
+	replace, adopt, keep = abs("replace", f.replace), abs("adopt", f.adopt), abs("keep", f.keep)
+	return replace, adopt, keep, err
 }
 
 func (f *targetFlags) selected(doc *steps.Document) ([]steps.Phase, error) {
@@ -176,16 +200,7 @@ func (f *targetFlags) selected(doc *steps.Document) ([]steps.Phase, error) {
 	if len(out) > 0 {
 		return out, nil
 	}
-	candidates := installPhases
-	if f.removal {
-		candidates = removalPhases
-	}
-	for _, p := range candidates {
-		if slices.ContainsFunc(doc.Blocks, func(b steps.Block) bool { return b.Phase == p }) {
-			out = append(out, p)
-		}
-	}
-	return out, nil
+	return interp.PhasesOf(doc, f.removal), nil
 }
 
 // directories gives each directory variable of the layout a value. The prefix

@@ -35,9 +35,17 @@ func fullPath() (string, error) {
 	return full, nil
 }
 
-// verifyBundle has the full build verify, in a process of its own: the request
-// goes in and the answer comes out by pipes, so both speak of the same bytes.
-func verifyBundle(ctx context.Context, r verifyRequest) (*verifiedBundle, error) {
+// verifyBundle and verifyAPI have the full build verify, in a process of its own: the
+// request goes in and the answer comes out by pipes, so both speak of the same bytes.
+func verifyBundle(ctx context.Context, r verifyRequest) (*verifiedDocument, error) {
+	return askFull(ctx, workerRequest{Bundle: &r})
+}
+
+func verifyAPI(ctx context.Context, r apiRequest) (*verifiedDocument, error) {
+	return askFull(ctx, workerRequest{API: &r})
+}
+
+func askFull(ctx context.Context, r workerRequest) (*verifiedDocument, error) {
 	full, err := fullPath()
 	if err != nil {
 		return nil, err
@@ -53,7 +61,7 @@ func verifyBundle(ctx context.Context, r verifyRequest) (*verifiedBundle, error)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", full, err)
 	}
-	var answer verifyAnswer
+	var answer workerAnswer
 	if err := json.Unmarshal(out, &answer); err != nil {
 		return nil, fmt.Errorf("%s: %w", full, err)
 	}
@@ -85,5 +93,7 @@ func newSchema(*terminal) *cobra.Command       { return delegated(verbSchema) }
 func newKeygen(*terminal) *cobra.Command       { return delegated(verbKeygen) }
 func newSign(*terminal) *cobra.Command         { return delegated(verbSign) }
 func newVerifyBundle(*terminal) *cobra.Command { return delegated(verbVerifyBundle) }
+func newSignBundle(*terminal) *cobra.Command   { return delegated(verbSignBundle) }
+func newTrust(*terminal) *cobra.Command        { return delegated(verbTrust) }
 
 func addWorker(*cobra.Command, *terminal) {}

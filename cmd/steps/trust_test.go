@@ -31,10 +31,29 @@ func TestTrustPolicyBothWays(t *testing.T) {
 		}
 		return strings.Replace(good, old, new, 1)
 	}
+	extra := func(member string) string { return edit(`{"version": 1,`, `{"version": 1, `+member+`,`) }
+	root := `"trust": {"mode": "file", "trustedRoot": "/r", "sha256": "` + strings.Repeat("ab", 32) + `"}`
+	who := func(identity string) string {
+		return strings.Replace(extra(root), `[{"key"`, `[{"keyless": `+identity+`}, {"key"`, 1)
+	}
 	for _, tc := range []struct {
 		name, policy string
 		valid        bool
 	}{
+		{"comment", extra(`"comment": "for people"`), true},
+		{"trust root", extra(root), true},
+		{"identity", who(`{"issuer": "https://i", "san": "n"}`), true},
+		{"identity without trust root", strings.Replace(who(`{"issuer": "https://i", "san": "n"}`), root, `"comment": ""`, 1), false},
+		{"unknown member of a match", edit(`"registry"`, `"any": true, "registry"`), false},
+		{"unknown member of a signer", edit(`{"key": {`, `{"any": true, "key": {`), false},
+		{"unknown member of a key", edit(`"key": {`, `"key": {"any": true,`), false},
+		{"unknown member of an identity", who(`{"issuer": "https://i", "san": "n", "any": true}`), false},
+		{"unknown member of the trust root", extra(strings.Replace(root, `{`, `{"any": true, `, 1)), false},
+		{"unknown member of the limits", extra(`"limits": {"any": 1}`), false},
+		{"unknown member of what is revoked", extra(`"revoked": {"any": []}`), false},
+		{"unknown member of a log entry", extra(`"revoked": {"logEntries": [{"log": "` + key.ID() + `", "index": 1, "any": 1}]}`), false},
+		{"unknown member of a revoked identity", extra(`"revoked": {"identities": [{"issuer": "https://i", "san": "n", "any": 1}]}`), false},
+		{"log entry", extra(`"revoked": {"logEntries": [{"log": "` + key.ID() + `", "index": 1}]}`), true},
 		{"good", good, true},
 		{"limits", edit(`{"version": 1,`, `{"version": 1, "limits": {"steps": 5000},`), true},
 		{"revoked", edit(`{"version": 1,`, `{"version": 1, "revoked": {"purls": ["pkg:generic/acme/demo@1.0"]},`), true},
