@@ -123,7 +123,7 @@ func TestKilledApply(t *testing.T) {
 		prefix, where := world(fmt.Sprint("whole", i))
 		before = list(prefix)
 		start := time.Now()
-		if out, err := stepsCommand(nil, append([]string{"apply", "--unsigned", doc}, where...)...).CombinedOutput(); err != nil {
+		if out, err := stepsCommand(nil, append([]string{"apply", "--unsigned", doc, "--replace", "var"}, where...)...).CombinedOutput(); err != nil {
 			t.Fatalf("%v: %s", err, out)
 		}
 		whole = min(whole, time.Since(start)*3/2)
@@ -136,7 +136,7 @@ func TestKilledApply(t *testing.T) {
 	for i := range *kills {
 		name := fmt.Sprint("kill", i)
 		prefix, where := world(name)
-		cmd := stepsCommand(nil, append([]string{"apply", "--unsigned", doc}, where...)...)
+		cmd := stepsCommand(nil, append([]string{"apply", "--unsigned", doc, "--replace", "var"}, where...)...)
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
