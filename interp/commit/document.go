@@ -12,7 +12,7 @@ import (
 const (
 	documentName = "document.json"
 	// MaxDocument bounds, in bytes, a document that is kept beside a receipt.
-	MaxDocument = 8 << 20
+	MaxDocument = 32 << 20
 )
 
 // ErrNoDocument says that no document is kept beside a receipt.
