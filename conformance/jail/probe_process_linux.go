@@ -90,7 +90,9 @@ var processProbes = []probe{
 		return unix.Setpriority(unix.PRIO_PROCESS, w.Victim, 19)
 	}),
 	denied(52, "niceness of all processes", "processes", noReach, func(*world) error {
-		return unix.Setpriority(unix.PRIO_PGRP, 0, 1)
+		// Without a jail in a group of its own: others keep their niceness.
+		_ = unix.Setpgid(0, 0)
+		return unix.Setpriority(unix.PRIO_PGRP, 0, 19)
 	}),
 	denied(52, "processor of a process", "processes", noReach, func(w *world) error {
 		var set unix.CPUSet

@@ -210,7 +210,13 @@ func TestMixAndMatch(t *testing.T) {
 			}
 			tc.mix(dir)
 			_, err := r.machine(t).install(dir, testPURL)
-			refused(t, err, tc.kind, "")
+			// Signatures differ in length: what is longer than the index says is
+			// refused for that already.
+			kind := tc.kind
+			if e, ok := errors.AsType[*signer.Error](err); ok && e.Kind == signer.KindTooLarge {
+				kind = e.Kind
+			}
+			refused(t, err, kind, "")
 		})
 	}
 }
@@ -233,7 +239,13 @@ func TestOmission(t *testing.T) {
 			dir := r.save()
 			check(t, os.Remove(tc.remove(dir)))
 			_, err := r.machine(t).install(dir, testPURL)
-			refused(t, err, tc.kind, "")
+			// Signatures differ in length: what is longer than the index says is
+			// refused for that already.
+			kind := tc.kind
+			if e, ok := errors.AsType[*signer.Error](err); ok && e.Kind == signer.KindTooLarge {
+				kind = e.Kind
+			}
+			refused(t, err, kind, "")
 		})
 	}
 }
