@@ -129,6 +129,10 @@ func (p probe) run(ctx context.Context, s *site, r *Result) {
 		}
 		return
 	}
+	if r.Got == "none" && p.hard != "" {
+		r.skip("%s", p.hard)
+		return
+	}
 	p.judge(r, detail)
 	if p.deny != "" {
 		if hurt := w.hurt(before); hurt != "" {

@@ -148,12 +148,17 @@ func (w *world) share(id string) error {
 	if err != nil {
 		return err
 	}
-	w.SetID = w.ro("setid")
-	return errors.Join(
-		os.WriteFile(w.SetID, data, 0o755),
-		os.Chown(w.SetID, nobody, nobody),
-		os.Chmod(w.SetID, 0o755|os.ModeSetuid),
-	)
+	path := w.ro("setid")
+	if err := os.WriteFile(path, data, 0o755); err != nil {
+		return err
+	}
+	if err := os.Chown(path, nobody, nobody); errors.Is(err, unix.EINVAL) {
+		return nil // this user namespace knows no other user
+	} else if err != nil {
+		return err
+	}
+	w.SetID = path
+	return os.Chmod(path, 0o755|os.ModeSetuid)
 }
 
 // findSetID finds a program of the system that runs with root's rights.

@@ -542,10 +542,15 @@ func TestStoreOfOthers(t *testing.T) {
 	}
 	bad := []string{dir + "/open", dir + "/link", "relative", dir + "/../x"}
 	if os.Geteuid() == 0 {
-		if err := errors.Join(os.Mkdir(dir+"/theirs", 0o700), os.Chown(dir+"/theirs", 12345, 12345)); err != nil {
+		err := errors.Join(os.Mkdir(dir+"/theirs", 0o700), os.Chown(dir+"/theirs", 12345, 12345))
+		switch {
+		case errors.Is(err, unix.EINVAL):
+			t.Log("another's directory is not tried: this user namespace knows no other user")
+		case err != nil:
 			t.Fatal(err)
+		default:
+			bad = append(bad, dir+"/theirs")
 		}
-		bad = append(bad, dir+"/theirs")
 	}
 	for _, path := range bad {
 		if s, err := OpenStore(path); err == nil {
