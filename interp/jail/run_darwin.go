@@ -1,11 +1,9 @@
 package jail
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"time"
 
@@ -49,25 +47,11 @@ func run(ctx context.Context, helper string, p Policy, c Command, s Support) (*R
 	if err != nil {
 		return nil, err
 	}
-	res, err := j.wait(ctx, limits.Wall, c, kept)
+	res, err := j.wait(ctx, limits.Wall, p, c, kept)
 	if err == nil && p.Report {
 		res.ReportGap = reportGap
 	}
 	return res, err
-}
-
-// A session is a helper at work, seen from its caller.
-type session struct {
-	helper         *os.Process
-	control        *os.File // closed to stop
-	stdout, stderr *output
-	report         chan answer
-	capped         chan struct{} // receives when an output is full
-}
-
-type answer struct {
-	report wire.Report
-	err    error
 }
 
 // pipes are the pipes between the helper and its caller, by what they carry.
@@ -89,12 +73,6 @@ func (p *pipes) add(theirs int) {
 	ends := [2]*os.File{r, w}
 	p.theirs = append(p.theirs, ends[theirs])
 	p.ours = append(p.ours, ends[1-theirs])
-}
-
-func closeAll(files []*os.File) {
-	for _, f := range files {
-		f.Close()
-	}
 }
 
 // send writes what the helper or the command may or may not read to its end.
@@ -138,7 +116,7 @@ func start(helper string, outer, inner wire.Order, stdin []byte, outputBytes int
 		closeAll(p.ours)
 		return nil, fmt.Errorf("jail: starting the helper %q: %w", helper, err)
 	}
-	j := &session{helper: process, control: p.ours[wire.ControlFD], report: make(chan answer, 1), capped: make(chan struct{}, 2)}
+	j := &session{helper: process, control: p.ours[wire.ControlFD], left: perhapsLeft, report: make(chan answer, 1), capped: make(chan struct{}, 2)}
 	full := func() { j.capped <- struct{}{} }
 	j.stdout = collect(p.ours[1], outputBytes, full)
 	j.stderr = collect(p.ours[2], outputBytes, full)
@@ -149,82 +127,13 @@ func start(helper string, outer, inner wire.Order, stdin []byte, outputBytes int
 	return j, nil
 }
 
-// hear passes on the helper's report, or how it ended without one.
-func (j *session) hear(pipe *os.File) {
-	defer pipe.Close()
-	data, err := io.ReadAll(io.LimitReader(pipe, wire.MaxSize))
-	state, waitErr := j.helper.Wait()
-	var a answer
-	switch {
-	case err != nil:
-		a.err = fmt.Errorf("jail: hearing from the helper: %w", err)
-	case waitErr != nil:
-		a.err = fmt.Errorf("jail: waiting for the helper: %w", waitErr)
-	case len(data) == 0:
-		a.err = fmt.Errorf("jail: the helper ended without a report (%v); processes of the command may be left", state)
-	default:
-		a.report, a.err = wire.DecodeReport(data)
+// refused says why the command was not started.
+func refused(r wire.Report, _ Policy, c Command) error {
+	switch errno := unix.Errno(r.Errno); {
+	case r.Outcome == wire.NotExecuted:
+		return &ExecError{Path: c.Path, Err: errno}
+	case errno != 0:
+		return fmt.Errorf("jail: %s: %w", r.Message, errno)
 	}
-	j.report <- a
-}
-
-// wait sees the command to its end, by itself or by force.
-func (j *session) wait(ctx context.Context, wall time.Duration, c Command, kept map[string]string) (*Result, error) {
-	res := &Result{Mechanisms: kept}
-	timer := time.NewTimer(wall)
-	defer timer.Stop()
-	var a answer
-	select {
-	case a = <-j.report:
-	case <-timer.C:
-		res.TimedOut = true
-		a = j.stop()
-	case <-j.capped:
-		a = j.stop()
-	case <-ctx.Done():
-		a = j.stop()
-		if a.err == nil {
-			a.err = fmt.Errorf("jail: %q was stopped: %w", c.Path, ctx.Err())
-		}
-	}
-	j.control.Close()
-	var err1, err2 error
-	res.Stdout, err1 = j.stdout.finish()
-	res.Stderr, err2 = j.stderr.finish()
-	res.OutputCapped = j.stdout.capped || j.stderr.capped
-	if err := cmp.Or(a.err, err1, err2); err != nil {
-		return nil, err
-	}
-	switch errno := unix.Errno(a.report.Errno); a.report.Outcome {
-	case wire.Exited:
-		res.ExitCode = int(a.report.Code)
-		return res, nil
-	case wire.Signaled:
-		res.ExitCode = -1
-		sig := unix.Signal(a.report.Code)
-		if res.Signal = unix.SignalName(sig); res.Signal == "" {
-			res.Signal = fmt.Sprintf("signal %d", a.report.Code)
-		}
-		return res, nil
-	case wire.NotExecuted:
-		return nil, &ExecError{Path: c.Path, Err: errno}
-	default:
-		if errno != 0 {
-			return nil, fmt.Errorf("jail: %s: %w", a.report.Message, errno)
-		}
-		return nil, fmt.Errorf("jail: %s", a.report.Message)
-	}
-}
-
-// stop ends the tree and waits for the report of that.
-func (j *session) stop() answer {
-	j.control.Close()
-	select {
-	case a := <-j.report:
-		return a
-	case <-time.After(grace):
-		j.helper.Kill()
-		<-j.report
-		return answer{err: errors.New("jail: the helper could not end the command; processes of it may be left, stuck in the kernel")}
-	}
+	return fmt.Errorf("jail: %s", r.Message)
 }

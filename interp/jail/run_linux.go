@@ -1,11 +1,9 @@
 package jail
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"slices"
 	"time"
@@ -100,21 +98,6 @@ func supervise(ctx context.Context, helper *os.File, order wire.Order, p Policy,
 	return j.wait(ctx, limits.Wall, p, c, kept)
 }
 
-// A session is a helper at work, seen from its caller.
-type session struct {
-	helper         *os.Process
-	control        *os.File // closed to stop
-	stdout, stderr *output
-	namespaces     bool
-	report         chan answer
-	capped         chan struct{} // receives when an output is full
-}
-
-type answer struct {
-	report wire.Report
-	err    error
-}
-
 // start starts the helper with descriptors as package wire numbers them.
 func start(helper *os.File, order wire.Order, stdin []byte, outputBytes int64) (*session, error) {
 	encoded := order.Encode()
@@ -122,11 +105,6 @@ func start(helper *os.File, order wire.Order, stdin []byte, outputBytes int64) (
 		return nil, fmt.Errorf("jail: policy, arguments and environment take %d bytes, more than %d", len(encoded), wire.MaxSize)
 	}
 	var theirs, ours []*os.File
-	closeAll := func(files []*os.File) {
-		for _, f := range files {
-			f.Close()
-		}
-	}
 	defer func() { closeAll(theirs) }()
 	var failed error
 	// add appends a file for the helper, and for pipes keeps the other end.
@@ -169,95 +147,20 @@ func start(helper *os.File, order wire.Order, stdin []byte, outputBytes int64) (
 		return nil, err
 	}
 	j := &session{
-		helper:     process,
-		control:    ours[2],
-		namespaces: order.Namespaces,
-		report:     make(chan answer, 1),
-		capped:     make(chan struct{}, 2),
+		helper:  process,
+		control: ours[2],
+		left:    perhapsLeft,
+		report:  make(chan answer, 1),
+		capped:  make(chan struct{}, 2),
+	}
+	if order.Namespaces {
+		j.left = goneWithIt
 	}
 	full := func() { j.capped <- struct{}{} }
 	j.stdout = collect(ours[0], outputBytes, full)
 	j.stderr = collect(ours[1], outputBytes, full)
 	go j.hear(ours[3])
 	return j, nil
-}
-
-// hear passes on the helper's report, or how it ended without one.
-func (j *session) hear(pipe *os.File) {
-	defer pipe.Close()
-	data, err := io.ReadAll(io.LimitReader(pipe, wire.MaxSize))
-	state, waitErr := j.helper.Wait()
-	var a answer
-	switch {
-	case err != nil:
-		a.err = fmt.Errorf("jail: hearing from the helper: %w", err)
-	case waitErr != nil:
-		a.err = fmt.Errorf("jail: waiting for the helper: %w", waitErr)
-	case len(data) == 0:
-		left := "; processes of the command may be left"
-		if j.namespaces {
-			left = " and the command with it"
-		}
-		a.err = fmt.Errorf("jail: the helper ended without a report (%v)%s", state, left)
-	default:
-		a.report, a.err = wire.DecodeReport(data)
-	}
-	j.report <- a
-}
-
-// wait sees the command to its end, by itself or by force.
-func (j *session) wait(ctx context.Context, wall time.Duration, p Policy, c Command, kept map[string]string) (*Result, error) {
-	res := &Result{Mechanisms: kept}
-	timer := time.NewTimer(wall)
-	defer timer.Stop()
-	var a answer
-	select {
-	case a = <-j.report:
-	case <-timer.C:
-		res.TimedOut = true
-		a = j.stop()
-	case <-j.capped:
-		a = j.stop()
-	case <-ctx.Done():
-		a = j.stop()
-		if a.err == nil {
-			a.err = fmt.Errorf("jail: %q was stopped: %w", c.Path, ctx.Err())
-		}
-	}
-	j.control.Close()
-	var err1, err2 error
-	res.Stdout, err1 = j.stdout.finish()
-	res.Stderr, err2 = j.stderr.finish()
-	res.OutputCapped = j.stdout.capped || j.stderr.capped
-	if err := cmp.Or(a.err, err1, err2); err != nil {
-		return nil, err
-	}
-	switch a.report.Outcome {
-	case wire.Exited:
-		res.ExitCode = int(a.report.Code)
-	case wire.Signaled:
-		res.ExitCode = -1
-		sig := unix.Signal(a.report.Code)
-		if res.Signal = unix.SignalName(sig); res.Signal == "" {
-			res.Signal = fmt.Sprintf("signal %d", a.report.Code)
-		}
-	default:
-		return nil, refused(a.report, p, c)
-	}
-	return res, nil
-}
-
-// stop ends the tree and waits for the report of that.
-func (j *session) stop() answer {
-	j.control.Close()
-	select {
-	case a := <-j.report:
-		return a
-	case <-time.After(grace):
-		j.helper.Kill()
-		<-j.report
-		return answer{err: errors.New("jail: the helper could not end the command; processes of it may be left, stuck in the kernel")}
-	}
 }
 
 // refused says why the command was not started.

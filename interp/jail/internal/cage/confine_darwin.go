@@ -55,32 +55,14 @@ func confine() wire.Report {
 	return wire.Report{Outcome: wire.NotExecuted, Errno: uint32(errno)}
 }
 
-// limit sets the resource limits, none above the hard limit that the helper was
-// born with.
+// limit sets the resource limits.
 func limit(order wire.Order) error {
-	if err := unix.Setrlimit(unix.RLIMIT_CORE, &unix.Rlimit{}); err != nil {
-		return refuse(err, "limiting core files")
+	limits, err := resourceLimits(order)
+	if err != nil {
+		return err
 	}
-	for _, l := range []struct {
-		name     string
-		resource int
-		value    uint64
-	}{
-		{"processor time", unix.RLIMIT_CPU, order.CPUSeconds},
-		{"file size", unix.RLIMIT_FSIZE, order.FileSize},
-		{"open files", unix.RLIMIT_NOFILE, order.OpenFiles},
-		{"processes", unix.RLIMIT_NPROC, order.Processes},
-		{"memory", unix.RLIMIT_AS, order.Memory},
-	} {
-		if l.value == 0 {
-			continue
-		}
-		var now unix.Rlimit
-		if err := unix.Getrlimit(l.resource, &now); err != nil {
-			return refuse(err, "reading the limit on %s", l.name)
-		}
-		value := min(l.value, now.Max)
-		if err := unix.Setrlimit(l.resource, &unix.Rlimit{Cur: value, Max: value}); err != nil {
+	for _, l := range limits {
+		if err := unix.Setrlimit(l.resource, &l.value); err != nil {
 			return refuse(err, "limiting %s", l.name)
 		}
 	}

@@ -8,30 +8,14 @@ import (
 	"steps.example/interp/jail/internal/wire"
 )
 
-// limits adds the resource limits, none above the hard limit that the helper
-// was born with.
+// limits adds the resource limits.
 func (p *program) limits(order wire.Order) error {
-	p.add("limiting core files", unix.SYS_PRLIMIT64, 0, unix.RLIMIT_CORE, ref(p, &unix.Rlimit{}))
-	for _, l := range []struct {
-		name     string
-		resource int
-		value    uint64
-	}{
-		{"processor time", unix.RLIMIT_CPU, order.CPUSeconds},
-		{"file size", unix.RLIMIT_FSIZE, order.FileSize},
-		{"open files", unix.RLIMIT_NOFILE, order.OpenFiles},
-		{"processes", unix.RLIMIT_NPROC, order.Processes},
-		{"memory", unix.RLIMIT_AS, order.Memory},
-	} {
-		if l.value == 0 {
-			continue
-		}
-		var now unix.Rlimit
-		if err := unix.Getrlimit(l.resource, &now); err != nil {
-			return refuse(err, "reading the limit on %s", l.name)
-		}
-		value := min(l.value, now.Max)
-		p.add("limiting "+l.name, unix.SYS_PRLIMIT64, 0, uintptr(l.resource), ref(p, &unix.Rlimit{Cur: value, Max: value}))
+	limits, err := resourceLimits(order)
+	if err != nil {
+		return err
+	}
+	for _, l := range limits {
+		p.add("limiting "+l.name, unix.SYS_PRLIMIT64, 0, uintptr(l.resource), ref(p, &l.value))
 	}
 	return nil
 }

@@ -7,8 +7,6 @@ import (
 	"os"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"steps.example/interp/jail/internal/wire"
 )
 
@@ -38,28 +36,6 @@ const (
 // ready is what the second start says before it executes the command. Without
 // it, sandbox-exec has failed.
 const ready = 'r'
-
-// A refusal is why a command was not started.
-type refusal struct {
-	what  string
-	errno unix.Errno
-}
-
-func (r *refusal) Error() string {
-	if r.errno == 0 {
-		return r.what
-	}
-	return r.what + ": " + r.errno.Error()
-}
-
-// refuse makes a refusal of err, keeping its error number.
-func refuse(err error, format string, args ...any) error {
-	r := &refusal{what: fmt.Sprintf(format, args...)}
-	if err != nil && !errors.As(err, &r.errno) {
-		r.what += ": " + err.Error()
-	}
-	return r
-}
 
 // report is what is told of an error.
 func report(err error) wire.Report {
