@@ -13,14 +13,6 @@ import (
 	"steps.example/steps"
 )
 
-// What a transaction was for, in its receipt; an apply has no word.
-const (
-	actionUpgrade   = "upgrade"
-	actionUninstall = "uninstall"
-	actionRepair    = "repair"
-	actionTrigger   = "trigger"
-)
-
 // removalMark ends the phases of a receipt of a removal.
 const removalMark = " (removal)"
 
@@ -42,12 +34,12 @@ func Installed(receipts []*commit.Receipt) []*Installation {
 	for _, r := range receipts {
 		here := find(r.Layout, r.Package)
 		switch r.Action {
-		case actionTrigger:
-		case actionUninstall:
+		case commit.ActionTrigger:
+		case commit.ActionUninstall:
 			if here >= 0 {
 				out = slices.Delete(out, here, here+1)
 			}
-		case actionUpgrade:
+		case commit.ActionUpgrade:
 			inst := &Installation{Package: r.Package, Layout: r.Layout}
 			if r.Replaces != nil {
 				if old := find(r.Layout, *r.Replaces); old >= 0 {

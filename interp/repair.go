@@ -66,7 +66,7 @@ func (i *Installation) Repair(ctx context.Context, now Target, host Host, opt Ap
 		return x.apply(&changeset.Changeset{Changes: r.changes}, x.freeRules(r.env))
 	}
 	w.receipt = func(r *commit.Receipt) {
-		r.Action, r.Package, r.Layout = actionRepair, i.Package, i.Layout
+		r.Action, r.Package, r.Layout = commit.ActionRepair, i.Package, i.Layout
 	}
 	done, err := transact(ctx, host, opt, w)
 	if done != nil {

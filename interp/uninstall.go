@@ -73,7 +73,7 @@ func (i *Installation) Remove(ctx context.Context, now Target, host Host, opt Ap
 		return x.apply(t.cs, x.freeRules(t.env))
 	}
 	w.receipt = func(r *commit.Receipt) {
-		r.Action, r.Package, r.Layout = actionUninstall, i.Package, i.Layout
+		r.Action, r.Package, r.Layout = commit.ActionUninstall, i.Package, i.Layout
 	}
 	done, err := transact(ctx, host, opt, w)
 	if done != nil {
