@@ -28,6 +28,10 @@ import (
 func Capabilities(d *Document) []string {
 	found := map[string]bool{}
 	layout, _ := LayoutByName(d.Layout)
+	var grants []Grant
+	if layout != nil {
+		grants = layout.filledGrants()
+	}
 	for _, block := range d.Blocks {
 		for _, s := range block.Steps {
 			stepCapabilities(s, func(c string, asked bool) {
@@ -39,7 +43,7 @@ func Capabilities(d *Document) []string {
 				place := p.Path
 				if layout != nil {
 					place = layout.lexical(p)
-					if approval := layout.approval(place); approval != "" {
+					if approval := approvalAt(grants, place); approval != "" {
 						found[approval] = true
 					}
 				}
@@ -119,15 +123,23 @@ func setsID(mode string) bool {
 	return false
 }
 
-// approval is the capability that writing to a lexical path needs, as far as can be told
-// without looking at the disk; "" if none.
-func (l *Layout) approval(dir string) string {
+// filledGrants are the grants with their directories as [Layout.lexical] spells paths.
+func (l *Layout) filledGrants() []Grant {
+	grants := slices.Clone(l.Grants)
+	for i := range grants {
+		grants[i].Dir = l.fill(grants[i].Dir)
+	}
+	return grants
+}
+
+// approvalAt is the capability that writing to a lexical path needs, by filled grants and
+// as far as can be told without looking at the disk; "" if none.
+func approvalAt(grants []Grant, place string) string {
 	best := Grant{}
 	length := -1
-	for _, g := range l.Grants {
-		root := l.fill(g.Dir)
-		if len(root) > length && (dir == root || strings.HasPrefix(dir, root+"/")) {
-			best, length = g, len(root)
+	for _, g := range grants {
+		if len(g.Dir) > length && (place == g.Dir || strings.HasPrefix(place, g.Dir+"/")) {
+			best, length = g, len(g.Dir)
 		}
 	}
 	return best.Approval
