@@ -89,15 +89,7 @@ func newApply(t *terminal) *cobra.Command {
 				}
 				return runApply(ctx, t, s, job, host, digest, false)
 			}
-			if err := src.remember(target.storeFlags); err != nil {
-				return err
-			}
-			path, _ := src.path(args)
-			s, err := src.load(ctx, t, path)
-			if err != nil {
-				return err
-			}
-			job, err := target.job(s.document)
+			s, job, err := prepare(ctx, t, &src, &target, args)
 			if err != nil {
 				return err
 			}

@@ -39,28 +39,13 @@ func newPlan(t *terminal) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "plan [FILE]", Short: "Show what a document would change", Long: planLong,
 		GroupID: "apply",
-		Args: func(cmd *cobra.Command, args []string) error {
-			if _, found := src.path(args); !found && src.homebrew.file == "" {
-				return exactArgs("FILE")(cmd, args)
-			} else if !found {
-				return usagef("steps plan takes either FILE or --homebrew-api FILE")
-			}
-			return src.homebrew.check(&src)
-		},
+		Args:    src.args,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			fewerCollections()
 			if out != "" && src.homebrew.file != "" {
 				return usagef("-o does not go with --homebrew-api, whose files are too old too soon; apply from the file")
 			}
-			if err := src.remember(target.storeFlags); err != nil {
-				return err
-			}
-			path, _ := src.path(args)
-			s, err := src.load(cmd.Context(), t, path)
-			if err != nil {
-				return err
-			}
-			job, err := target.job(s.document)
+			s, job, err := prepare(cmd.Context(), t, &src, &target, args)
 			if err != nil {
 				return err
 			}

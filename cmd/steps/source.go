@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"steps.example/interp"
@@ -76,6 +77,30 @@ func (f *sourceFlags) path(args []string) (string, bool) {
 		return f.homebrew.file, true
 	}
 	return "", false
+}
+
+// args insists on one document, as argument or by --homebrew-api.
+func (f *sourceFlags) args(cmd *cobra.Command, args []string) error {
+	if _, found := f.path(args); !found && f.homebrew.file == "" {
+		return exactArgs("FILE")(cmd, args)
+	} else if !found {
+		return usagef("steps %s takes either FILE or --homebrew-api FILE", verbOf(cmd))
+	}
+	return f.homebrew.check(f)
+}
+
+// prepare loads the document that is meant, and says what to do with it where.
+func prepare(ctx context.Context, t *terminal, src *sourceFlags, target *targetFlags, args []string) (*subject, interp.Job, error) {
+	if err := src.remember(target.storeFlags); err != nil {
+		return nil, interp.Job{}, err
+	}
+	path, _ := src.path(args)
+	s, err := src.load(ctx, t, path)
+	if err != nil {
+		return nil, interp.Job{}, err
+	}
+	job, err := target.job(s.document)
+	return s, job, err
 }
 
 // subject is a document that may be interpreted: the bytes that were verified,

@@ -40,28 +40,13 @@ func newUpgrade(t *terminal) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "upgrade FILE", Short: "Put a new version in the place of the installed one", Long: upgradeLong,
 		GroupID: "apply",
-		Args: func(cmd *cobra.Command, args []string) error {
-			if _, found := src.path(args); !found && src.homebrew.file == "" {
-				return exactArgs("FILE")(cmd, args)
-			} else if !found {
-				return usagef("steps upgrade takes either FILE or --homebrew-api FILE")
-			}
-			return src.homebrew.check(&src)
-		},
+		Args:    src.args,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			fewerCollections()
 			if target.removal || len(target.phases) > 0 {
 				return usagef("--removal and --phase do not go with an upgrade, which does what belongs to it")
 			}
-			if err := src.remember(target.storeFlags); err != nil {
-				return err
-			}
-			path, _ := src.path(args)
-			s, err := src.load(cmd.Context(), t, path)
-			if err != nil {
-				return err
-			}
-			job, err := target.job(s.document)
+			s, job, err := prepare(cmd.Context(), t, &src, &target, args)
 			if err != nil {
 				return err
 			}
