@@ -117,16 +117,16 @@ func TestAttacks(t *testing.T) {
 				case "before apply":
 					strike()
 					out = dumpDisk(t, outside, nil)
-					s.disk.hook = func(p point) error {
+					s.disk.hook = func(p Call) error {
 						// Entries of a directory show only once it is taken.
-						if strings.HasPrefix(p.name, begunPrefix) && p.call == "create" && !strings.HasPrefix(tc.name, "entry added") {
+						if strings.HasPrefix(p.Name, begunPrefix) && p.Op == "create" && !strings.HasPrefix(tc.name, "entry added") {
 							t.Error("the first change was made before the tree was looked at")
 						}
 						return nil
 					}
 				case "between check and change":
-					s.disk.hook = func(p point) error {
-						if p.call == "create" && strings.HasPrefix(p.name, begunPrefix) && p.after {
+					s.disk.hook = func(p Call) error {
+						if p.Op == "create" && strings.HasPrefix(p.Name, begunPrefix) && p.After {
 							strike()
 							out = dumpDisk(t, outside, nil)
 						}
@@ -317,8 +317,8 @@ func TestForeignChangesAfterCrash(t *testing.T) {
 			s := b.open(t)
 			func() {
 				defer func() { _ = recover() }()
-				s.disk.hook = func(p point) error {
-					if p.name == receiptName {
+				s.disk.hook = func(p Call) error {
+					if p.Name == receiptName {
 						panic(errCrash)
 					}
 					return nil
@@ -464,8 +464,8 @@ func TestUndoGivenUp(t *testing.T) {
 				}
 				count := 0
 				failed = false
-				s.disk.hook = func(p point) error {
-					if p.after || p.call != "move" && p.call != "exchange" && p.call != "chmod" || strings.HasPrefix(p.name, openDir) {
+				s.disk.hook = func(p Call) error {
+					if p.After || p.Op != "move" && p.Op != "exchange" && p.Op != "chmod" || strings.HasPrefix(p.Name, openDir) {
 						return nil
 					}
 					if count++; count == n+1 {

@@ -17,7 +17,7 @@ func (w *work) copyFile(fd int, name string, f *os.File, size int64) error {
 	if size <= smallFile {
 		return w.copyByHand(fd, name, src, 0, size)
 	}
-	if err := w.disk.do("clone", name, func() error { return clone(fd, src) }); err == nil {
+	if err := w.disk.do(Call{Op: "clone", Name: name, FD: fd, Dir: -1, Length: size}, func() error { return clone(fd, src) }); err == nil {
 		return nil
 	}
 	if err := w.disk.truncate(fd, name, size); err != nil {
@@ -56,7 +56,7 @@ func extent(fd int, at, size int64) (from, to int64, err error) {
 func (w *work) copyExtent(fd int, name string, src int, from, to int64) error {
 	for from < to {
 		n := 0
-		err := w.disk.do("copy", name, func() (err error) {
+		err := w.disk.do(Call{Op: "copy", Name: name, FD: fd, Dir: -1, Offset: from, Length: to - from}, func() (err error) {
 			n, err = copyRange(fd, src, from, int(min(to-from, 1<<30)))
 			return err
 		})

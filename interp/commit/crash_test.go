@@ -16,7 +16,7 @@ import (
 // reports whether it got there.
 func crashing(s *Store, n int, f func()) (crashed bool) {
 	count := 0
-	s.disk.hook = func(point) error {
+	s.disk.hook = func(Call) error {
 		if count++; count == n+1 {
 			panic(errCrash)
 		}
@@ -281,8 +281,8 @@ func TestFaultEverywhere(t *testing.T) {
 				s := b.open(t)
 				failed = false
 				count := 0
-				s.disk.hook = func(p point) error {
-					if p.after {
+				s.disk.hook = func(p Call) error {
+					if p.After {
 						return nil
 					}
 					if count++; count == n+1 {
@@ -317,8 +317,8 @@ func TestFaultEverywhere(t *testing.T) {
 // reports whether there was one.
 func faulting(s *Store, n int, f func()) (failed bool) {
 	count := 0
-	s.disk.hook = func(p point) error {
-		if p.after {
+	s.disk.hook = func(p Call) error {
+		if p.After {
 			return nil
 		}
 		if count++; count == n+1 {

@@ -9,30 +9,24 @@ import (
 	"steps.example/interp/internal/fsroot"
 )
 
-// A point is a moment at which a test may stop the process, or make a call fail.
-type point struct {
-	call  string
-	name  string
-	after bool // the call was made, and succeeded
-}
-
 // disk is every operation that changes a file system. All take an open
 // directory and a name in it, or an open file; none follows a link in the last
 // component. "Durable" below means: survives a power failure; without mention,
 // an operation is durable after the next [disk.sync] of its file system.
 type disk struct {
-	// hook is nil but in tests. An error it returns before a call takes the
-	// place of the call.
-	hook func(point) error
+	// hook is nil but under a test; see [Store.Intercept].
+	hook func(Call) error
 	// noFlags makes every file system one without rename flags, for tests.
 	noFlags bool
 	// noSync leaves out all syncs, for tests that crash thousands of times.
 	noSync bool
 }
 
-func (d *disk) do(call, name string, f func() error) error {
+func (d *disk) do(c Call, f func() error) error {
 	if d.hook != nil {
-		if err := d.hook(point{call, name, false}); err != nil {
+		if err := d.hook(c); err == ErrInstead {
+			return nil
+		} else if err != nil {
 			return err
 		}
 	}
@@ -41,7 +35,8 @@ func (d *disk) do(call, name string, f func() error) error {
 		err = f()
 	}
 	if err == nil && d.hook != nil {
-		_ = d.hook(point{call, name, true})
+		c.After = true
+		_ = d.hook(c)
 	}
 	return err
 }
@@ -49,13 +44,13 @@ func (d *disk) do(call, name string, f func() error) error {
 // mkdir makes an empty directory with mode less the umask. Atomic; fails with
 // EEXIST if anything is there.
 func (d *disk) mkdir(dir int, name string, mode uint32) error {
-	return d.do("mkdir", name, func() error { return unix.Mkdirat(dir, name, mode) })
+	return d.do(at("mkdir", dir, name), func() error { return unix.Mkdirat(dir, name, mode) })
 }
 
 // create makes an empty regular file with mode less the umask and opens it for
 // writing. Atomic; fails with EEXIST if anything is there, a dangling link too.
 func (d *disk) create(dir int, name string, mode uint32) (fd int, err error) {
-	err = d.do("create", name, func() (err error) {
+	err = d.do(at("create", dir, name), func() (err error) {
 		fd, err = unix.Openat(dir, name, unix.O_RDWR|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW|unix.O_CLOEXEC, mode)
 		return err
 	})
@@ -67,7 +62,7 @@ func (d *disk) create(dir int, name string, mode uint32) (fd int, err error) {
 func (d *disk) write(fd int, name string, data []byte) error {
 	for len(data) > 0 {
 		var n int
-		err := d.do("write", name, func() (err error) { n, err = unix.Write(fd, data); return err })
+		err := d.do(Call{Op: "write", Name: name, FD: fd, Dir: -1, Offset: -1, Length: int64(len(data))}, func() (err error) { n, err = unix.Write(fd, data); return err })
 		if err != nil {
 			return err
 		}
@@ -80,7 +75,7 @@ func (d *disk) write(fd int, name string, data []byte) error {
 func (d *disk) writeAt(fd int, name string, data []byte, offset int64) error {
 	for len(data) > 0 {
 		var n int
-		err := d.do("write", name, func() (err error) { n, err = unix.Pwrite(fd, data, offset); return err })
+		err := d.do(Call{Op: "write", Name: name, FD: fd, Dir: -1, Offset: offset, Length: int64(len(data))}, func() (err error) { n, err = unix.Pwrite(fd, data, offset); return err })
 		if err != nil {
 			return err
 		}
@@ -91,12 +86,12 @@ func (d *disk) writeAt(fd int, name string, data []byte, offset int64) error {
 
 // truncate cuts an open file to size, or extends it by a hole. Atomic.
 func (d *disk) truncate(fd int, name string, size int64) error {
-	return d.do("truncate", name, func() error { return unix.Ftruncate(fd, size) })
+	return d.do(Call{Op: "truncate", Name: name, FD: fd, Dir: -1, Length: size}, func() error { return unix.Ftruncate(fd, size) })
 }
 
 // symlink makes a symbolic link. Atomic; fails with EEXIST if anything is there.
 func (d *disk) symlink(target string, dir int, name string) error {
-	return d.do("symlink", name, func() error { return unix.Symlinkat(target, dir, name) })
+	return d.do(at("symlink", dir, name), func() error { return unix.Symlinkat(target, dir, name) })
 }
 
 // move renames an object to a place where nothing is. Atomic: the object is
@@ -104,7 +99,7 @@ func (d *disk) symlink(target string, dir int, name string) error {
 // the new one; on a file system without RENAME_NOREPLACE that is looked at
 // first, and who creates something in between loses it.
 func (d *disk) move(from int, name string, to int, newName string) error {
-	return d.do("move", newName, func() error {
+	return d.do(Call{Op: "move", Name: newName, FD: -1, Dir: from, Entry: name, To: to, NewEntry: newName}, func() error {
 		err := error(unix.EINVAL)
 		if !d.noFlags {
 			err = renameExcl(from, name, to, newName)
@@ -127,7 +122,7 @@ func (d *disk) move(from int, name string, to int, newName string) error {
 // exchange makes two objects change places. Atomic: at both places there is
 // always one of the two. There is no fallback; see [disk.canExchange].
 func (d *disk) exchange(dir int, name string, dir2 int, name2 string) error {
-	return d.do("exchange", name2, func() error { return renameSwap(dir, name, dir2, name2) })
+	return d.do(Call{Op: "exchange", Name: name2, FD: -1, Dir: dir, Entry: name, To: dir2, NewEntry: name2}, func() error { return renameSwap(dir, name, dir2, name2) })
 }
 
 // canExchange tells by trying whether the file system of dir, a private
@@ -156,40 +151,40 @@ func flagUnsupported(err error) bool {
 // unlink removes a name that is no directory. Atomic. Only ever called inside a
 // transaction's own directories.
 func (d *disk) unlink(dir int, name string) error {
-	return d.do("unlink", name, func() error { return unix.Unlinkat(dir, name, 0) })
+	return d.do(at("unlink", dir, name), func() error { return unix.Unlinkat(dir, name, 0) })
 }
 
 // rmdir removes an empty directory. Atomic.
 func (d *disk) rmdir(dir int, name string) error {
-	return d.do("rmdir", name, func() error { return unix.Unlinkat(dir, name, unix.AT_REMOVEDIR) })
+	return d.do(at("rmdir", dir, name), func() error { return unix.Unlinkat(dir, name, unix.AT_REMOVEDIR) })
 }
 
 // chmod sets the mode of the object obj is open on (see [openObject]). Atomic.
 func (d *disk) chmod(obj int, name string, mode uint32) error {
-	return d.do("chmod", name, func() error { return chmodObject(obj, mode) })
+	return d.do(on("chmod", obj, name), func() error { return chmodObject(obj, mode) })
 }
 
 // chown sets owner and group, -1 for as it is. Atomic. The kernel may clear
 // set-id bits, so chmod comes after.
 func (d *disk) chown(obj int, name string, uid, gid int) error {
-	return d.do("chown", name, func() error { return chownObject(obj, uid, gid) })
+	return d.do(on("chown", obj, name), func() error { return chownObject(obj, uid, gid) })
 }
 
 // chtime sets the modification time of the object, which is name in dir, and
 // leaves the access time. Atomic.
 func (d *disk) chtime(obj, dir int, name string, mtime int64) error {
-	return d.do("chtime", name, func() error { return chtimeObject(obj, dir, name, mtime) })
+	return d.do(on("chtime", obj, name), func() error { return chtimeObject(obj, dir, name, mtime) })
 }
 
 // fsync makes one open file durable.
 func (d *disk) fsync(fd int, name string) error {
-	return d.do("fsync", name, func() error { return fsyncFile(fd) })
+	return d.do(on("fsync", fd, name), func() error { return fsyncFile(fd) })
 }
 
 // sync makes everything so far on the file system that the directory fd is open
 // on durable, whoever wrote it. It takes as long as the dirty data there takes.
 func (d *disk) sync(fd int, name string) error {
-	return d.do("sync", name, func() error { return syncFS(fd) })
+	return d.do(on("sync", fd, name), func() error { return syncFS(fd) })
 }
 
 // openObject opens name in dir, whatever it is, without following a link and

@@ -126,8 +126,8 @@ func TestDamagedJournal(t *testing.T) {
 			s := b.open(t)
 			func() {
 				defer func() { _ = recover() }()
-				s.disk.hook = func(p point) error {
-					if p.name == receiptName {
+				s.disk.hook = func(p Call) error {
+					if p.Name == receiptName {
 						panic(errCrash)
 					}
 					return nil

@@ -37,9 +37,9 @@ func (w *work) upperFault(sd *slotDir) error {
 	}
 	// What overlayfs has to note about a directory it notes in such attributes.
 	const probe = "user.steps-probe"
-	err := w.disk.do("setxattr", sd.path, func() error { return unix.Fsetxattr(sd.fd, probe, []byte("y"), 0) })
+	err := w.disk.do(on("setxattr", sd.fd, sd.path), func() error { return unix.Fsetxattr(sd.fd, probe, []byte("y"), 0) })
 	if err == nil {
-		err = w.disk.do("removexattr", sd.path, func() error { return unix.Fremovexattr(sd.fd, probe) })
+		err = w.disk.do(on("removexattr", sd.fd, sd.path), func() error { return unix.Fremovexattr(sd.fd, probe) })
 	}
 	if err != nil {
 		return fmt.Errorf("is on a file system without user extended attributes: %w", err)

@@ -373,11 +373,11 @@ func TestLayersElsewhere(t *testing.T) {
 		after := before.clone()
 		after.put("d/f", file(0o644, "changed"))
 		s := b.open(t)
-		s.disk.hook = func(p point) error {
-			if p.call == "setxattr" && strings.HasPrefix(p.name, b.store) {
+		s.disk.hook = func(p Call) error {
+			if p.Op == "setxattr" && strings.HasPrefix(p.Name, b.store) {
 				return unix.ENOTSUP
 			}
-			if way == "crash" && p.name == receiptName {
+			if way == "crash" && p.Name == receiptName {
 				panic(errCrash)
 			}
 			return nil

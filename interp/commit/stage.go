@@ -222,7 +222,7 @@ func (w *work) stageFile(n *node, dir int) error {
 // setOpen is setAttrs for a file that is open in its own right.
 func (w *work) setOpen(fd, dir int, name string, a attrs) error {
 	if a.set&hasMode != 0 && a.set&^hasMode == 0 {
-		return w.disk.do("chmod", name, func() error { return unix.Fchmod(fd, a.mode) })
+		return w.disk.do(on("chmod", fd, name), func() error { return unix.Fchmod(fd, a.mode) })
 	}
 	obj, _, err := openObject(dir, name)
 	if err != nil {
