@@ -1,0 +1,141 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"time"
+)
+
+const commitDir = "interp/commit"
+
+// suites are the test packages that are to notice. The last one has commit's own
+// tests, among them those of what it decodes.
+var suites = []string{"conformance/crash", "conformance/race", "conformance/faults", commitDir}
+
+func main() {
+	list := flag.Bool("list", false, "list the mutants instead")
+	only := flag.String("only", "", "only mutants whose key this regular expression matches")
+	jobs := flag.Int("j", 2, "how many to run at once")
+	in := flag.String("suites", strings.Join(suites, ","), "the packages whose tests are to notice, the sharpest first")
+	limit := flag.Duration("timeout", 5*time.Minute, "how long a suite may take; a mutant that makes it hang is noticed")
+	flag.Parse()
+	suites = strings.Split(*in, ",")
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if err := run(ctx, *list, *only, *jobs, *limit); err != nil {
+		fmt.Fprintln(os.Stderr, "mutants:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, list bool, only string, jobs int, limit time.Duration) error {
+	pick, err := regexp.Compile(only)
+	if err != nil {
+		return err
+	}
+	overlay, mutants, err := mutateAll(commitDir)
+	if err != nil {
+		return fmt.Errorf("%w (run it in the top folder of the repository)", err)
+	}
+	reasons, err := parseSurvivors(survivorsText)
+	if err != nil {
+		return err
+	}
+	var picked []Mutant
+	for _, m := range mutants {
+		if pick.MatchString(m.Key()) {
+			picked = append(picked, m)
+		}
+	}
+	if list {
+		for _, m := range picked {
+			fmt.Printf("%4d %s:%d %s %s: %s\n", m.N, m.File, m.Line, m.Func, m.Kind, m.Text)
+		}
+		return nil
+	}
+	dir, err := os.MkdirTemp("", "steps-mutants-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	r := &runner{dir: dir, jobs: jobs, limit: limit, reasons: reasons}
+	if err := r.build(ctx, overlay); err != nil {
+		return err
+	}
+	return r.all(ctx, picked)
+}
+
+// mutateAll gives every file of commit with all its mutants, by its path, and the
+// file that they need.
+func mutateAll(dir string) (map[string][]byte, []Mutant, error) {
+	files, err := filepath.Glob(filepath.Join(dir, "*.go"))
+	if err == nil && len(files) == 0 {
+		err = fmt.Errorf("there is no %s here", commitDir)
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	overlay := map[string][]byte{filepath.Join(dir, "mutants.go"): []byte(support)}
+	var all []Mutant
+	for _, file := range files {
+		// What only another system compiles cannot be run here.
+		if strings.HasSuffix(file, "_test.go") || strings.HasSuffix(file, "_darwin.go") || strings.HasSuffix(file, "_other.go") {
+			continue
+		}
+		src, err := os.ReadFile(file)
+		if err != nil {
+			return nil, nil, err
+		}
+		changed, mutants, err := mutate(filepath.Base(file), src, len(all)+1)
+		if err != nil {
+			return nil, nil, err
+		}
+		if len(mutants) > 0 {
+			overlay[file] = changed
+			all = append(all, mutants...)
+		}
+	}
+	return overlay, all, nil
+}
+
+// build compiles every suite once, with all mutants in it.
+func (r *runner) build(ctx context.Context, overlay map[string][]byte) error {
+	replace := map[string]string{}
+	for name, src := range overlay {
+		path, err := filepath.Abs(name)
+		if err != nil {
+			return err
+		}
+		replace[path] = filepath.Join(r.dir, filepath.Base(name))
+		if err := os.WriteFile(replace[path], src, 0o600); err != nil {
+			return err
+		}
+	}
+	text, err := json.Marshal(map[string]any{"Replace": replace})
+	if err != nil {
+		return err
+	}
+	file := filepath.Join(r.dir, "overlay.json")
+	if err := os.WriteFile(file, text, 0o600); err != nil {
+		return err
+	}
+	for _, suite := range suites {
+		cmd := exec.CommandContext(ctx, "go", "test", "-c", "-vet=off", "-overlay", file, "-o", r.binary(suite), "./"+suite)
+		if out, err := cmd.CombinedOutput(); err != nil {
+			return fmt.Errorf("build %s: %w\n%s", suite, err, out)
+		}
+	}
+	return nil
+}
+
+func (r *runner) binary(suite string) string {
+	return filepath.Join(r.dir, strings.ReplaceAll(suite, "/", "-")+".test")
+}

@@ -1,0 +1,178 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+)
+
+type runner struct {
+	dir     string
+	jobs    int
+	limit   time.Duration
+	reasons map[string]string // of known survivors, by key
+	reached map[string]map[int]bool
+}
+
+// all runs the suites against every mutant and prints which one noticed.
+func (r *runner) all(ctx context.Context, mutants []Mutant) error {
+	if err := r.reach(ctx); err != nil {
+		return err
+	}
+	found := make([]string, len(mutants))
+	gate := make(chan struct{}, r.jobs)
+	var group sync.WaitGroup
+	var lock sync.Mutex
+	var failed error
+	for i, m := range mutants {
+		gate <- struct{}{}
+		group.Go(func() {
+			defer func() { <-gate }()
+			by, err := r.one(ctx, m)
+			lock.Lock()
+			defer lock.Unlock()
+			failed = errors.Join(failed, err)
+			found[i] = by
+			if err == nil {
+				fmt.Println(r.line(m, by))
+			}
+		})
+	}
+	group.Wait()
+	if failed != nil {
+		return failed
+	}
+	noticed, known, unknown := 0, 0, 0
+	for i, m := range mutants {
+		switch {
+		case found[i] != "":
+			noticed++
+		case r.reasons[m.Key()] != "":
+			known++
+		default:
+			unknown++
+		}
+	}
+	fmt.Printf("%d noticed, %d make no difference (survivors.txt), %d survived\n", noticed, known, unknown)
+	if unknown > 0 {
+		return fmt.Errorf("%d mutants survived", unknown)
+	}
+	return nil
+}
+
+func (r *runner) line(m Mutant, by string) string {
+	switch {
+	case by != "":
+		by = "noticed by " + by
+	case r.reasons[m.Key()] != "":
+		by = "no difference: " + r.reasons[m.Key()]
+	default:
+		by = "SURVIVED"
+		if !r.anyReaches(m.N) {
+			by = "SURVIVED, never reached"
+		}
+	}
+	return fmt.Sprintf("%4d %s:%d %s %s %s: %s", m.N, m.File, m.Line, m.Func, m.Kind, m.Text, by)
+}
+
+func (r *runner) anyReaches(n int) bool {
+	for _, seen := range r.reached {
+		if seen[n] {
+			return true
+		}
+	}
+	return false
+}
+
+// reach runs every suite with no mutant in force. It must pass, and says which
+// mutants it comes by at all.
+func (r *runner) reach(ctx context.Context) error {
+	r.reached = map[string]map[int]bool{}
+	for _, suite := range suites {
+		log := filepath.Join(r.dir, "seen")
+		if err := os.RemoveAll(log); err != nil {
+			return err
+		}
+		out, err := r.test(ctx, suite, "MUTANT_SEEN="+log)
+		if err != nil {
+			return fmt.Errorf("%s without any mutant: %w\n%s", suite, err, out)
+		}
+		text, err := os.ReadFile(log)
+		if err != nil {
+			return err
+		}
+		seen := map[int]bool{}
+		for _, line := range strings.Fields(string(text)) {
+			n, err := strconv.Atoi(line)
+			if err != nil {
+				return err
+			}
+			seen[n] = true
+		}
+		r.reached[suite] = seen
+		fmt.Printf("%s reaches %d\n", suite, len(seen))
+	}
+	return nil
+}
+
+// one gives the suite that notices a mutant, or nothing.
+func (r *runner) one(ctx context.Context, m Mutant) (string, error) {
+	for _, suite := range suites {
+		if !r.reached[suite][m.N] {
+			continue
+		}
+		_, err := r.test(ctx, suite, "MUTANT="+strconv.Itoa(m.N))
+		if ctx.Err() != nil {
+			return "", ctx.Err()
+		}
+		if _, exit := errors.AsType[*exec.ExitError](err); err != nil && !exit && !errors.Is(err, context.DeadlineExceeded) {
+			return "", err
+		}
+		if err != nil {
+			return suite, nil
+		}
+	}
+	return "", nil
+}
+
+// test runs one suite in its own folder, as go test does, until the first failure.
+func (r *runner) test(ctx context.Context, suite, env string) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, r.limit)
+	defer cancel()
+	scratch, err := os.MkdirTemp(r.dir, "run-")
+	if err != nil {
+		return nil, err
+	}
+	defer removeAll(scratch)
+	cmd := exec.CommandContext(ctx, r.binary(suite), "-test.short", "-test.failfast")
+	cmd.Dir = suite
+	cmd.Env = append(os.Environ(), env, "TMPDIR="+scratch)
+	// A suite has children of its own, which a mutant may make hang.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	cmd.WaitDelay = 10 * time.Second
+	out, err := cmd.CombinedOutput()
+	if ctx.Err() != nil {
+		err = ctx.Err()
+	}
+	return out, err
+}
+
+// removeAll removes what a stopped suite left, read-only directories too.
+func removeAll(dir string) {
+	_ = filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
+		if err == nil && d.IsDir() {
+			_ = os.Chmod(path, 0o700)
+		}
+		return nil
+	})
+	_ = os.RemoveAll(dir)
+}
