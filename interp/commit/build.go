@@ -296,6 +296,9 @@ func (w *work) carryOut(p *plan, g *program) error {
 	seg := &w.segments[len(w.segments)-1]
 	for k := range g.ops {
 		o := &g.ops[k]
+		if err := w.stopped(); err != nil {
+			return err
+		}
 		seg.ran = k + 1
 		if err := w.forward(o); err != nil {
 			if _, full, slotErr := w.inSlot(o.slot); o.kind == opTake && slotErr == nil && !full {

@@ -25,11 +25,11 @@ func (tx *Tx) Capture() (*changeset.Captured, error) {
 		return nil, errDone
 	}
 	if tx.w.snapshot == nil {
-		return nil, errors.Join(errors.New("capture: no snapshot was made"), tx.Rollback())
+		return nil, tx.fail(errors.New("capture: no snapshot was made"))
 	}
 	got, err := tx.w.captureAndRestore()
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("capture: %w", err), tx.Rollback())
+		return nil, tx.fail(fmt.Errorf("capture: %w", err))
 	}
 	return got, nil
 }
@@ -59,15 +59,16 @@ func (w *work) restore() error {
 	}
 	w.set.Forget("/")
 	if err := w.each(n, -1, w.backward); err != nil {
+		if blocked, ok := errors.AsType[*BlockedError](err); ok {
+			err = blocked.first() // rolling back tries once more
+		}
 		return err
 	}
 	if err := w.log.add(func(e enc) enc { return append(e, recRestored) }); err != nil {
 		return err
 	}
-	// Two segments half taken back could not be told from each other.
-	if err := w.durable(); err != nil {
-		return err
-	}
+	// The next segment's intent makes that durable, or what ends the transaction. Until
+	// then it would be taken back once more, which changes nothing.
 	w.restored()
 	return nil
 }
@@ -122,6 +123,11 @@ func (w *work) capture(force bool) (*comparison, error) {
 		}
 	}
 	if err := c.created(before, replaced); err != nil {
+		return nil, err
+	}
+	// The journal is about to tell of files in the version that the command left,
+	// and nothing else has made that durable.
+	if err := w.syncSlots(0, 1); err != nil {
 		return nil, err
 	}
 	g := &program{}

@@ -55,6 +55,9 @@ func extent(fd int, at, size int64) (from, to int64, err error) {
 
 func (w *work) copyExtent(fd int, name string, src int, from, to int64) error {
 	for from < to {
+		if err := w.stopped(); err != nil {
+			return err
+		}
 		n := 0
 		err := w.disk.do(Call{Op: "copy", Name: name, FD: fd, Dir: -1, Offset: from, Length: to - from}, func() (err error) {
 			n, err = copyRange(fd, src, from, int(min(to-from, 1<<30)))
@@ -75,6 +78,9 @@ func (w *work) copyExtent(fd int, name string, src int, from, to int64) error {
 func (w *work) copyByHand(fd int, name string, src int, from, to int64) error {
 	buf := make([]byte, min(to-from, smallFile))
 	for from < to {
+		if err := w.stopped(); err != nil {
+			return err
+		}
 		part := buf[:min(to-from, smallFile)]
 		if _, err := io.ReadFull(io.NewSectionReader(borrowed{src}, from, int64(len(part))), part); err != nil {
 			return err

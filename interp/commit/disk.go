@@ -62,7 +62,7 @@ func (d *disk) create(dir int, name string, mode uint32) (fd int, err error) {
 func (d *disk) write(fd int, name string, data []byte) error {
 	for len(data) > 0 {
 		var n int
-		err := d.do(Call{Op: "write", Name: name, FD: fd, Dir: -1, Offset: -1, Length: int64(len(data))}, func() (err error) { n, err = unix.Write(fd, data); return err })
+		err := d.do(Call{Op: "write", Name: name, FD: fd, Dir: -1, Offset: -1, Length: int64(len(data)), Data: data}, func() (err error) { n, err = unix.Write(fd, data); return err })
 		if err != nil {
 			return err
 		}
@@ -75,7 +75,7 @@ func (d *disk) write(fd int, name string, data []byte) error {
 func (d *disk) writeAt(fd int, name string, data []byte, offset int64) error {
 	for len(data) > 0 {
 		var n int
-		err := d.do(Call{Op: "write", Name: name, FD: fd, Dir: -1, Offset: offset, Length: int64(len(data))}, func() (err error) { n, err = unix.Pwrite(fd, data, offset); return err })
+		err := d.do(Call{Op: "write", Name: name, FD: fd, Dir: -1, Offset: offset, Length: int64(len(data)), Data: data}, func() (err error) { n, err = unix.Pwrite(fd, data, offset); return err })
 		if err != nil {
 			return err
 		}
@@ -141,7 +141,13 @@ func (d *disk) canExchange(dir int) (bool, error) {
 	if flagUnsupported(err) {
 		return false, errors.Join(d.rmdir(dir, a), d.rmdir(dir, b))
 	}
-	return err == nil, errors.Join(err, d.rmdir(dir, a), d.rmdir(dir, b))
+	if err == nil {
+		err = d.rmdir(dir, a)
+	}
+	if err == nil {
+		err = d.rmdir(dir, b)
+	}
+	return err == nil, err
 }
 
 func flagUnsupported(err error) bool {

@@ -21,8 +21,10 @@
 // so each can be repeated, in both directions, any number of times.
 //
 // [Tx.Commit] writes the receipt and the commit record and syncs once. Recovery
-// ([Store.Recover]) completes a transaction that has the record and takes back
-// one that has not. A document may be kept beside the receipt, [Store.Document], and
+// ([Store.Recover]) completes a transaction that has the record, with the receipt
+// that it names the hash of, and takes back one that has not. Where the tree is on
+// another file system than the store, that is synced before a record is written that
+// tells of it: there is no order between two. A document may be kept beside the receipt, [Store.Document], and
 // what the receipts hold may become content of a later transaction, [Tx.Keep].
 // [Store.Undo] takes a committed one back through the same
 // code as a rollback.

@@ -3,8 +3,6 @@ package commit
 import (
 	"errors"
 	"fmt"
-	"io"
-	"os"
 
 	"golang.org/x/sys/unix"
 )
@@ -24,7 +22,7 @@ func (w *work) writeDocument(data []byte) (string, error) {
 		return "", fmt.Errorf("store document: %d bytes: at most %d", len(data), MaxDocument)
 	}
 	if err := w.writePrivate(documentName, data); err != nil {
-		return "", fmt.Errorf("store document: %w", err)
+		return "", fmt.Errorf("write %s: %w", w.path(documentName), err)
 	}
 	return hashHex(data), nil
 }
@@ -58,18 +56,12 @@ func (s *Store) Document(r *Receipt) ([]byte, error) {
 		return nil, fmt.Errorf("receipt %s: %w", r.ID, err)
 	}
 	defer unix.Close(dir)
-	fd, err := unix.Openat(dir, documentName, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+	data, err := readPrivate(dir, documentName, MaxDocument)
+	if err == nil && hashHex(data) != r.Stored {
+		err = errors.New("is not the document that was stored")
+	}
 	if err != nil {
 		return nil, fmt.Errorf("receipt %s: %s: %w", r.ID, documentName, errors.Join(ErrDamaged, err))
-	}
-	f := os.NewFile(uintptr(fd), documentName)
-	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, MaxDocument+1))
-	if err != nil {
-		return nil, fmt.Errorf("receipt %s: %s: %w", r.ID, documentName, err)
-	}
-	if len(data) > MaxDocument || hashHex(data) != r.Stored {
-		return nil, fmt.Errorf("receipt %s: %s is not the document that was stored: %w", r.ID, documentName, ErrDamaged)
 	}
 	return data, nil
 }

@@ -59,14 +59,35 @@ func (c Conflict) String() string {
 type BlockedError struct {
 	ID        string
 	Conflicts []Conflict
+	// causes are the errors behind those that are not of others' making.
+	causes []error
 }
 
+// Unwrap gives the errors of the system.
+func (e *BlockedError) Unwrap() []error { return e.causes }
+
 func (e *BlockedError) Error() string {
+	if len(e.causes) > 0 {
+		// The others may be no more than consequences.
+		text := fmt.Sprintf("cannot end transaction %s: %v", e.ID, e.causes[0])
+		if n := len(e.Conflicts) - 1; n > 0 {
+			text += fmt.Sprintf(" (and %d more)", n)
+		}
+		return text + "; once that is mended, recover"
+	}
 	return fmt.Sprintf("transaction %s cannot be brought to an end by itself: %s; "+
 		"put these in order and recover again, or recover with keep", e.ID, few(e.Conflicts))
 }
 
 func (e *BlockedError) Is(target error) bool { return target == ErrBlocked }
+
+// first is what stands in the way first, for those who got round it.
+func (e *BlockedError) first() error {
+	if len(e.causes) > 0 {
+		return e.causes[0]
+	}
+	return moved(e.Conflicts[0].Path, "%s", e.Conflicts[0].Reason)
+}
 
 // LostError lists what a command removed and nothing can bring back. The
 // transaction was taken back otherwise, and nothing waits for recovery.
@@ -107,14 +128,22 @@ type LockedError struct {
 	Store string
 	PID   int       // 0 if unknown
 	Since time.Time // zero if unknown
+	Verb  string    // what it does, such as "apply"; "" if unknown
 }
 
 func (e *LockedError) Error() string {
 	if e.PID == 0 {
 		return fmt.Sprintf("store %s is in use by another process; wait for it to end", e.Store)
 	}
-	return fmt.Sprintf("store %s is in use by process %d since %s; wait for it to end",
-		e.Store, e.PID, e.Since.Format(time.RFC3339))
+	who := fmt.Sprintf("process %d", e.PID)
+	if e.Verb != "" {
+		who += " (" + e.Verb + ")"
+	}
+	if !e.Since.IsZero() {
+		who += " since " + e.Since.Local().Format("15:04:05")
+	}
+	return fmt.Sprintf("store %s is in use by %s; wait for it to end, or end it with kill %d, which takes back what it did",
+		e.Store, who, e.PID)
 }
 
 func (e *LockedError) Is(target error) bool { return target == ErrLocked }

@@ -3,6 +3,7 @@ package commit
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"slices"
 
 	"golang.org/x/sys/unix"
@@ -87,10 +88,12 @@ func (w *work) lookup(path string, err error) error {
 		return moved(path, "it, or its directory, is gone")
 	case errors.Is(err, unix.ELOOP):
 		return moved(path, "its directory is a link now")
-	case errors.Is(err, unix.EACCES), errors.Is(err, unix.EPERM):
-		return fmt.Errorf("change %s: %w (you may not write to its directory)", path, err)
+	case errors.Is(err, unix.EACCES):
+		err = fmt.Errorf("%w (you may not write to its directory)", err)
+	case errors.Is(err, unix.EPERM):
+		err = fmt.Errorf("%w (it or its directory may be immutable, or another user's)", err)
 	}
-	return fmt.Errorf("change %s: %w", path, err)
+	return &fs.PathError{Op: "change", Path: path, Err: err}
 }
 
 // redo makes sure that an operation is done, whether it was or not.
@@ -157,6 +160,9 @@ func (w *work) untake(o *op, full bool) error {
 		// had arrived, unput brought it here. Something else at the path means
 		// that it was never taken and others have replaced it since.
 		if _, err := w.set.Lstat(o.path); o.moves != "" && fsroot.IsMissing(err) {
+			if st, err := w.set.Lstat(o.moves); err == nil && st.SameObject(o.id) {
+				return nil // why it is still there has been said
+			}
 			return w.stuck(o, false, "it was moved to %s and is not there any more", o.moves)
 		}
 		return nil
@@ -204,7 +210,7 @@ func (w *work) unput(o *op) error {
 		if d, name, err = w.set.OpenParent(o.path); err != nil {
 			return err
 		}
-	} else if err := w.untouched(d, name, o); err != nil {
+	} else if err := w.untouched(d.FD(), name, o); err != nil {
 		return err
 	}
 	slots, slot := w.at(o.slot)
@@ -215,11 +221,15 @@ func (w *work) unput(o *op) error {
 		defer w.set.Forget(o.path)
 	}
 	got, ok, err := w.inSlot(o.slot)
-	if err == nil && ok && got.SameObject(o.id) {
+	if err == nil && (!ok || !got.SameObject(o.id)) {
+		err = w.stuck(o, false, "it was replaced by something else at this moment")
+	} else if err == nil && o.moves == "" {
+		err = w.untouched(slots, slot, o) // what is in a slot goes away with it
+	}
+	if err == nil {
 		return nil
 	}
-	return errors.Join(err, w.disk.move(slots, slot, d.FD(), name),
-		w.stuck(o, false, "it was replaced by something else at this moment"))
+	return errors.Join(err, w.disk.move(slots, slot, d.FD(), name))
 }
 
 func (w *work) unswap(o *op, have changeset.Stamp, full bool) error {
@@ -255,10 +265,10 @@ func (w *work) unswap(o *op, have changeset.Stamp, full bool) error {
 		w.stuck(o, true, "it was written to at this moment"))
 }
 
-// untouched makes sure that the new object at name in d is as it was staged,
+// untouched makes sure that the new object at name in dir is as it was staged,
 // with nothing added, so that taking it back destroys nothing of others.
-func (w *work) untouched(d *fsroot.Dir, name string, o *op) error {
-	st, err := d.Lstat(name)
+func (w *work) untouched(dir int, name string, o *op) error {
+	st, err := stampAt(dir, name)
 	if err != nil {
 		return err
 	}
@@ -272,7 +282,7 @@ func (w *work) untouched(d *fsroot.Dir, name string, o *op) error {
 	for _, m := range o.made {
 		known[m.rel] = m.id
 	}
-	fd, err := unix.Openat(d.FD(), name, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	fd, err := unix.Openat(dir, name, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return err
 	}
@@ -342,7 +352,7 @@ func (w *work) attr(o *op, from, to attrs) (found bool, err error) {
 		return false, nil
 	}
 	if err != nil {
-		return false, fmt.Errorf("change %s: %w", o.path, err)
+		return false, &fs.PathError{Op: "change", Path: o.path, Err: err}
 	}
 	return true, nil
 }

@@ -23,6 +23,8 @@ type Call struct {
 	// Offset and Length, in bytes, are of a write; -1 is the offset of the open
 	// file. A write may do less. Length is the new size of a truncate.
 	Offset, Length int64
+	// Data is what a write is to write; it stays the store's.
+	Data []byte
 }
 
 // ErrInstead is what an interceptor returns that did itself what the call was to

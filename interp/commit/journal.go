@@ -36,9 +36,14 @@ type journalWriter struct {
 	goodSum uint32
 }
 
-// add appends a record to the buffer; the buffer reaches the file when it is
-// large or on flush.
+// add appends a record to the buffer. The buffer reaches the file on flush, or, all
+// but the last record, when it is large.
 func (j *journalWriter) add(rec func(enc) enc) error {
+	if len(j.buf) >= 1<<18 {
+		if err := j.flush(); err != nil {
+			return err
+		}
+	}
 	at := len(j.buf)
 	j.buf = append(j.buf, 0, 0, 0, 0, 0, 0, 0, 0)
 	j.buf = rec(enc(j.buf))
@@ -49,9 +54,6 @@ func (j *journalWriter) add(rec func(enc) enc) error {
 	j.sum = crc32.Update(j.sum, castagnoli, payload)
 	binary.LittleEndian.PutUint32(j.buf[at:], uint32(len(payload)))
 	binary.LittleEndian.PutUint32(j.buf[at+4:], j.sum)
-	if len(j.buf) >= 1<<18 {
-		return j.flush()
-	}
 	return nil
 }
 
@@ -67,11 +69,13 @@ func (j *journalWriter) flush() error {
 	}
 	// Half a record would hide the ones that say how this ended.
 	j.sum, j.buf = j.goodSum, j.buf[:0]
-	err = errors.Join(err, j.disk.truncate(fd, journalName, j.size))
+	if cut := j.disk.truncate(fd, journalName, j.size); !errors.Is(err, cut) {
+		err = errors.Join(err, cut)
+	}
 	if _, seek := j.file.Seek(j.size, io.SeekStart); seek != nil {
 		err = errors.Join(err, seek)
 	}
-	return fmt.Errorf("write journal: %w", err)
+	return fmt.Errorf("write %s: %w", j.file.Name(), err)
 }
 
 // readJournal reads records up to the first bad one. It returns what they say,

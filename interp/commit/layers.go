@@ -53,7 +53,7 @@ func (tx *Tx) Layers(dirs []string) ([]Layer, error) {
 	if errors.Is(err, ErrNoLayers) {
 		return nil, err
 	}
-	return nil, errors.Join(err, tx.Rollback())
+	return nil, tx.fail(err)
 }
 
 // DropLayers removes the layers and what is in them. What was captured from

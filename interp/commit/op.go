@@ -117,6 +117,8 @@ type logical struct {
 	state    txState
 	// redoFrom is the first segment that may not be done, when committed.
 	redoFrom int
+	// seal is the hash of the receipt that the commit record names.
+	seal string
 	// copies are the snapshot copies of this and earlier snapshots, by path.
 	copies map[string]saved
 	// pending has what was written after the last begin: intents that never

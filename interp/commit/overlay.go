@@ -27,7 +27,7 @@ func (tx *Tx) CaptureLayers() (*changeset.Captured, error) {
 	}
 	c, err := tx.w.captureLayers()
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("capture: %w", err), tx.Rollback())
+		return nil, tx.fail(fmt.Errorf("capture: %w", err))
 	}
 	return c, nil
 }

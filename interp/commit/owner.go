@@ -47,6 +47,10 @@ type Owners struct {
 	late map[string][]ownerRecord
 	// fresh are those receipts.
 	fresh []*ownerReceipt
+	// installed are the receipts of each version that is installed.
+	installed [][]*ownerReceipt
+	// undone maps what was taken back, path by path, to what did it.
+	undone map[string]string
 }
 
 // ownerRecord is what one receipt says of one path.
@@ -71,13 +75,9 @@ const (
 
 // ownerReceipt is what is known of a receipt without reading it.
 type ownerReceipt struct {
-	id     string
-	stamp  changeset.Stamp
-	pkg    Package
-	layout string
-	// action and replaced, a version, are those of the receipt.
-	action, replaced string
-	records          int
+	act
+	stamp   changeset.Stamp
+	records int
 	// live: it is of something that is installed.
 	live bool
 }
@@ -114,11 +114,10 @@ func recordsOf(r *Receipt, by *ownerReceipt) (paths []string, records []ownerRec
 func (o *Owners) records(path string) []ownerRecord {
 	var list []ownerRecord
 	for i := o.file.search(path); i < o.file.count; i++ {
-		p, receipt, rec := o.file.record(i)
-		if p != path {
+		if string(o.file.path(i)) != path {
 			break
 		}
-		if !o.gone[receipt] && rec.by.live {
+		if _, receipt, rec, ok := o.file.record(i); ok && !o.gone[receipt] && rec.by.live {
 			list = append(list, rec)
 		}
 	}
@@ -153,6 +152,23 @@ func (o *Owners) Of(path string) (Owner, bool) {
 	return now, there
 }
 
+// Last is the newest receipt of what is installed that says anything of a path, also
+// that it is gone, and its package.
+func (o *Owners) Last(path string) (receipt string, id Identity, ok bool) {
+	for _, rec := range o.records(path) {
+		if rec.what&(recordPut|recordGone) != 0 {
+			receipt, id, ok = rec.by.id, rec.by.identity(), true
+		}
+	}
+	return receipt, id, ok
+}
+
+// Undone is the receipt, of [ActionUndo], that took back another one.
+func (o *Owners) Undone(id string) (by string, ok bool) {
+	by, ok = o.undone[id]
+	return by, ok
+}
+
 // withHash fills in the hash of a file that only got other attributes.
 func withHash(st, before *changeset.State) *changeset.State {
 	if st.Kind != changeset.File || st.SHA256 != "" || before == nil || before.Kind != changeset.File || before.Size != st.Size {
@@ -185,12 +201,10 @@ func (o *Owners) under(dir string) []string {
 		}
 	}
 	if i := o.file.search(dir); i < o.file.count {
-		if p, _, _ := o.file.record(i); p == dir {
-			add(p)
-		}
+		add(string(o.file.path(i)))
 	}
 	for i := o.file.search(below); i < o.file.count; i++ {
-		p, _, _ := o.file.record(i)
+		p := string(o.file.path(i))
 		if !strings.HasPrefix(p, below) {
 			break
 		}

@@ -1,7 +1,6 @@
 package commit
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/binary"
 	"encoding/hex"
@@ -21,7 +20,8 @@ import (
 //	magic, 16 bytes, the last of which is the version
 //	check sum (CRC-32C) of all that follows, 4 bytes, little endian
 //	receipts: their number, then id, stamp, package, version, layout, action, version
-//	          that was replaced, and number of records of each
+//	          that was replaced, id of the receipt that was taken back, and number of
+//	          records of each
 //	records:  their number, the offset of each in what follows (4 bytes, little
 //	          endian), then path, number of the receipt, kind, and state or base of
 //	          each, ordered by path and receipt
@@ -30,7 +30,7 @@ import (
 const (
 	ownersName = "owners"
 	ownersNew  = "owners.new"
-	ownerMagic = "steps owners\x00\x00\x00\x01"
+	ownerMagic = "steps owners\x00\x00\x00\x02"
 	maxOwners  = 1 << 29
 	// The smallest record is a path of two bytes and two numbers.
 	minRecord = 5
@@ -46,8 +46,10 @@ type ownerFile struct {
 	records  []byte
 }
 
-// decodeOwners checks a file as a whole, and every record in it, so that looking
-// something up cannot fail.
+// decodeOwners checks a file as a whole, by its sum, and the table of receipts. To
+// walk through the records would cost more than all that is looked up in them: each
+// is checked when it is read, and one that is malformed in spite of the sum counts as
+// not there.
 func decodeOwners(data []byte) (ownerFile, error) {
 	var f ownerFile
 	head := len(ownerMagic) + 4
@@ -63,9 +65,10 @@ func decodeOwners(data []byte) (ownerFile, error) {
 		return f, errOwners
 	}
 	for range n {
-		r := ownerReceipt{id: d.s(), stamp: d.stamp()}
+		var r ownerReceipt
+		r.id, r.stamp = d.s(), d.stamp()
 		r.pkg.Name, r.pkg.Version, r.layout = d.s(), d.s(), d.s()
-		r.action, r.replaced, r.records = d.s(), d.s(), int(d.u32())
+		r.action, r.replaced, r.undoes, r.records = d.s(), d.s(), d.s(), int(d.u32())
 		if d.bad || !validID(r.id) || len(f.receipts) > 0 && f.receipts[len(f.receipts)-1].id >= r.id {
 			return f, errOwners
 		}
@@ -76,63 +79,7 @@ func decodeOwners(data []byte) (ownerFile, error) {
 		return f, errOwners
 	}
 	f.count, f.offsets, f.records = int(n), d.b[:4*n], d.b[4*n:]
-	return f, f.check()
-}
-
-// check walks through all records once: they must lie one behind the other, in
-// order, and fill the file.
-func (f *ownerFile) check() error {
-	d := &dec{b: f.records}
-	var last []byte
-	lastReceipt := 0
-	for i := range f.count {
-		at := len(f.records) - len(d.b)
-		if int(binary.LittleEndian.Uint32(f.offsets[4*i:])) != at {
-			return errOwners
-		}
-		path, receipt := f.skip(d)
-		order := bytes.Compare(last, path)
-		if d.bad || order > 0 || order == 0 && receipt < lastReceipt {
-			return errOwners
-		}
-		last, lastReceipt = path, receipt
-	}
-	if len(d.b) > 0 {
-		return errOwners
-	}
-	return nil
-}
-
-// skip passes one record, checks it, and makes nothing of it.
-func (f *ownerFile) skip(d *dec) (path []byte, receipt int) {
-	path = d.bytes()
-	n := d.u()
-	if n >= uint64(len(f.receipts)) || len(path) < 2 || path[0] != '/' {
-		d.bad = true
-	}
-	switch recordKind(d.byte()) {
-	case recordPut, recordPut | recordStays:
-		if kind := d.byte(); int(kind) >= len(kindCodes) {
-			d.bad = true
-		}
-		d.u32()
-		d.i()
-		d.i()
-		d.i()
-		d.hash()
-		d.bytes()
-		d.i()
-	case recordGone:
-	case recordBase:
-		d.hash()
-		d.bytes()
-		if d.byte() > 1 {
-			d.bad = true
-		}
-	default:
-		d.bad = true
-	}
-	return path, int(n)
+	return f, nil
 }
 
 // bytes is s without a copy.
@@ -188,26 +135,42 @@ func (e enc) hash(sum string) enc {
 	return e.s(string(raw))
 }
 
-// path is the path of record i.
-func (f *ownerFile) path(i int) []byte {
-	d := &dec{b: f.records[binary.LittleEndian.Uint32(f.offsets[4*i:]):]}
-	return d.bytes()
+// at reads record i.
+func (f *ownerFile) at(i int) *dec {
+	offset := binary.LittleEndian.Uint32(f.offsets[4*i:])
+	if uint64(offset) > uint64(len(f.records)) {
+		return &dec{bad: true}
+	}
+	return &dec{b: f.records[offset:]}
 }
 
-// record is record i.
-func (f *ownerFile) record(i int) (path string, receipt int, rec ownerRecord) {
-	d := &dec{b: f.records[binary.LittleEndian.Uint32(f.offsets[4*i:]):]}
+// path is the path of record i, nil where that is malformed.
+func (f *ownerFile) path(i int) []byte { return f.at(i).bytes() }
+
+// record is record i. It reports false where that is malformed.
+func (f *ownerFile) record(i int) (path string, receipt int, rec ownerRecord, ok bool) {
+	d := f.at(i)
 	path = d.s()
-	receipt = int(d.u())
-	rec = ownerRecord{by: &f.receipts[receipt], what: recordKind(d.byte())}
-	switch {
-	case rec.what&recordPut != 0:
-		rec.state = &changeset.State{Kind: kindCodes[d.byte()], Mode: d.u32(), UID: int(d.i()), GID: int(d.i()), Size: d.i()}
-		rec.state.SHA256, rec.state.Target, rec.state.MTime = hex.EncodeToString(d.hash()), d.s(), d.i()
-	case rec.what&recordBase != 0:
-		rec.base = Base{Path: path, SHA256: hex.EncodeToString(d.hash()), Target: d.s(), Held: d.byte() == 1}
+	n := d.u()
+	if n >= uint64(len(f.receipts)) || len(path) < 2 || path[0] != '/' {
+		return "", 0, rec, false
 	}
-	return path, receipt, rec
+	rec = ownerRecord{by: &f.receipts[n], what: recordKind(d.byte())}
+	switch rec.what {
+	case recordPut, recordPut | recordStays:
+		kind := d.byte()
+		if int(kind) >= len(kindCodes) {
+			return "", 0, rec, false
+		}
+		rec.state = &changeset.State{Kind: kindCodes[kind], Mode: d.u32(), UID: int(d.i()), GID: int(d.i()), Size: d.i()}
+		rec.state.SHA256, rec.state.Target, rec.state.MTime = hex.EncodeToString(d.hash()), d.s(), d.i()
+	case recordGone:
+	case recordBase:
+		rec.base = Base{Path: path, SHA256: hex.EncodeToString(d.hash()), Target: d.s(), Held: d.byte() == 1}
+	default:
+		d.bad = true
+	}
+	return path, int(n), rec, !d.bad
 }
 
 // search is the number of the first record at path or behind it.
@@ -225,7 +188,7 @@ func (f *ownerFile) search(path string) int {
 }
 
 // encode writes all that o knows as a file. It gives nil where that is too much
-// for one.
+// for one, or was read from one that is malformed.
 func (o *Owners) encode() []byte {
 	type item struct {
 		path string
@@ -239,7 +202,11 @@ func (o *Owners) encode() []byte {
 		}
 	}
 	for i := range o.file.count {
-		if path, receipt, rec := o.file.record(i); !o.gone[receipt] {
+		path, receipt, rec, ok := o.file.record(i)
+		if !ok {
+			return nil // to be made from the receipts, some day
+		}
+		if !o.gone[receipt] {
 			items = append(items, item{path, rec})
 		}
 	}
@@ -265,7 +232,7 @@ func (o *Owners) encode() []byte {
 		r := receipts[id]
 		number[id] = i
 		body = body.s(r.id).stamp(r.stamp).s(r.pkg.Name).s(r.pkg.Version).s(r.layout)
-		body = body.s(r.action).s(r.replaced).u(uint64(r.records))
+		body = body.s(r.action).s(r.replaced).s(r.undoes).u(uint64(r.records))
 	}
 	body = body.u(uint64(len(items)))
 	var records enc

@@ -3,8 +3,6 @@ package commit
 import (
 	"errors"
 	"fmt"
-	"io"
-	"os"
 
 	"golang.org/x/sys/unix"
 
@@ -45,6 +43,11 @@ func (s *Store) owners() (*Owners, int, error) {
 	if err != nil {
 		return nil, 0, err
 	}
+	dir, err := openPrivate(int(s.dir.Fd()), receiptsDir)
+	if err != nil {
+		return nil, 0, fmt.Errorf("store %s: %s: %w", s.path, receiptsDir, err)
+	}
+	defer unix.Close(dir)
 	work, next := 0, 0
 	drop := func(until string) {
 		for ; next < len(o.file.receipts) && o.file.receipts[next].id < until; next++ {
@@ -54,7 +57,7 @@ func (s *Store) owners() (*Owners, int, error) {
 	}
 	for _, id := range ids {
 		drop(id)
-		stamp, err := s.stampReceipt(id)
+		stamp, err := s.stampReceipt(dir, id)
 		if err != nil {
 			return nil, 0, err
 		}
@@ -77,10 +80,10 @@ func (s *Store) owners() (*Owners, int, error) {
 	return o, work, nil
 }
 
-// stampReceipt stamps the file of a receipt.
-func (s *Store) stampReceipt(id string) (changeset.Stamp, error) {
+// stampReceipt stamps the file of a receipt; dir is that of all receipts.
+func (s *Store) stampReceipt(dir int, id string) (changeset.Stamp, error) {
 	var st unix.Stat_t
-	err := unix.Fstatat(int(s.dir.Fd()), receiptsDir+"/"+id+"/"+receiptName, &st, unix.AT_SYMLINK_NOFOLLOW)
+	err := unix.Fstatat(dir, id+"/"+receiptName, &st, unix.AT_SYMLINK_NOFOLLOW)
 	if errors.Is(err, unix.ENOENT) {
 		// Whether the receipt or only its file is gone shows when it is read.
 		_, err = s.Receipt(id)
@@ -96,10 +99,7 @@ func (s *Store) readOwner(o *Owners, id string, stamp changeset.Stamp) (int, err
 	if err != nil {
 		return 0, err
 	}
-	by := &ownerReceipt{id: id, stamp: stamp, pkg: r.Package, layout: r.Layout, action: r.Action}
-	if r.Replaces != nil {
-		by.replaced = r.Replaces.Version
-	}
+	by := &ownerReceipt{act: r.act(), stamp: stamp}
 	paths, records := recordsOf(r, by)
 	by.records = len(records)
 	for i, path := range paths {
@@ -111,18 +111,8 @@ func (s *Store) readOwner(o *Owners, id string, stamp changeset.Stamp) (int, err
 
 // loadOwners reads the file; one that is missing or damaged is an empty one.
 func (s *Store) loadOwners() ownerFile {
-	fd, err := unix.Openat(int(s.dir.Fd()), ownersName, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+	data, err := readPrivate(int(s.dir.Fd()), ownersName, maxOwners)
 	if err != nil {
-		return ownerFile{}
-	}
-	f := os.NewFile(uintptr(fd), ownersName)
-	defer f.Close()
-	info, err := f.Stat()
-	if err != nil || !info.Mode().IsRegular() || info.Size() > maxOwners {
-		return ownerFile{}
-	}
-	data := make([]byte, info.Size())
-	if _, err := io.ReadFull(f, data); err != nil {
 		return ownerFile{}
 	}
 	file, err := decodeOwners(data)

@@ -3,8 +3,6 @@ package commit
 import (
 	"errors"
 	"fmt"
-	"io"
-	"os"
 
 	"golang.org/x/sys/unix"
 
@@ -93,7 +91,7 @@ func (tx *Tx) HoldBases(r *Receipt, contents map[string][]byte) error {
 		}
 		if !held[b.SHA256] {
 			if err := tx.holdBase(basePrefix+b.SHA256, data); err != nil {
-				return errors.Join(fmt.Errorf("keep what %s is to be merged with: %w", b.Path, err), tx.Rollback())
+				return tx.fail(fmt.Errorf("keep what %s is to be merged with: %w", b.Path, err))
 			}
 			left -= len(data)
 		}
@@ -130,18 +128,12 @@ func (s *Store) BaseContent(receipt, sha256 string) ([]byte, error) {
 	}
 	defer unix.Close(dir)
 	name := basePrefix + sha256
-	fd, err := unix.Openat(dir, name, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return nil, fmt.Errorf("receipt %s: %s: %w", receipt, name, err)
+	data, err := readPrivate(dir, name, MaxBase)
+	if err == nil && hashHex(data) != sha256 {
+		err = errors.New("holds something else")
 	}
-	f := os.NewFile(uintptr(fd), name)
-	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, MaxBase+1))
 	if err != nil {
-		return nil, fmt.Errorf("receipt %s: %s: %w", receipt, name, err)
-	}
-	if hashHex(data) != sha256 {
-		return nil, fmt.Errorf("receipt %s: %s: holds something else: %w", receipt, name, ErrDamaged)
+		return nil, fmt.Errorf("receipt %s: %s: %w", receipt, name, errors.Join(ErrDamaged, err))
 	}
 	return data, nil
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -49,6 +48,11 @@ type Receipt struct {
 
 	// Action is what the transaction was for, such as "upgrade"; empty is an apply.
 	Action string `json:"action,omitempty"`
+	// Undoes is, for [ActionUndo], the receipt that was taken back as far as could be.
+	Undoes string `json:"undoes,omitempty"`
+	// Left are the paths that an undo, uninstall or repair found changed since and
+	// left as they are.
+	Left []Left `json:"left,omitempty"`
 	// Replaces is the version that an upgrade took the place of.
 	Replaces *Package `json:"replaces,omitempty"`
 	// Target tells, in the caller's form, where and for whom the document was
@@ -64,6 +68,16 @@ type Receipt struct {
 	// Keep is the document to be kept beside the receipt, at most [MaxDocument]
 	// bytes; nil for none. [Store.Document] reads it.
 	Keep []byte `json:"-"`
+}
+
+// Left is a path that was not taken back.
+type Left struct {
+	Path   string `json:"path"`
+	Reason string `json:"reason"`
+}
+
+func (l Left) String() string {
+	return changeset.Printable(l.Path) + ": " + l.Reason
 }
 
 // Package is a name and version.
@@ -116,6 +130,14 @@ func decodeReceipt(data []byte) (*Receipt, error) {
 			return nil, fmt.Errorf("change %d: malformed", i)
 		}
 	}
+	if (r.Action == ActionUndo) != (r.Undoes != "") || r.Undoes != "" && !(validID(r.Undoes) && r.Undoes < r.ID) {
+		return nil, fmt.Errorf("action %q that undoes %q", r.Action, r.Undoes)
+	}
+	for i, l := range r.Left {
+		if !cleanAbs(l.Path) {
+			return nil, fmt.Errorf("left %d: malformed", i)
+		}
+	}
 	for _, root := range r.Roots {
 		if !cleanAbs(root) {
 			return nil, fmt.Errorf("root %q", root)
@@ -165,6 +187,9 @@ func (s *Store) Receipt(id string) (*Receipt, error) {
 	if err == nil && r.ID != id {
 		err = fmt.Errorf("is of %s", r.ID)
 	}
+	if errors.Is(err, unix.EMFILE) || errors.Is(err, unix.ENFILE) || errors.Is(err, unix.ENOMEM) {
+		return nil, fmt.Errorf("receipt %s: %w", id, err) // says nothing about the receipt
+	}
 	if err != nil {
 		return nil, fmt.Errorf("receipt %s: %w", id, errors.Join(ErrDamaged, err))
 	}
@@ -172,13 +197,7 @@ func (s *Store) Receipt(id string) (*Receipt, error) {
 }
 
 func readReceipt(dir int) (*Receipt, error) {
-	fd, err := unix.Openat(dir, receiptName, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return nil, err
-	}
-	f := os.NewFile(uintptr(fd), receiptName)
-	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, maxReceipt+1))
+	data, err := readPrivate(dir, receiptName, maxReceipt)
 	if err != nil {
 		return nil, err
 	}
@@ -188,7 +207,7 @@ func readReceipt(dir int) (*Receipt, error) {
 // Drop forgets a receipt and removes what it kept for undo. The tree stays as
 // it is.
 func (s *Store) Drop(id string) error {
-	if err := s.acquire(); err != nil {
+	if err := s.acquire("drop"); err != nil {
 		return err
 	}
 	defer s.unlock()
@@ -254,6 +273,12 @@ func net(list []*changeset.Changeset) *changeset.Changeset {
 				}
 				if kept.MTime == 0 {
 					kept.MTime = o.After.MTime
+				}
+				if kept.UID == changeset.KeepOwner {
+					kept.UID = o.After.UID
+				}
+				if kept.GID == changeset.KeepOwner {
+					kept.GID = o.After.GID
 				}
 				after = &kept
 			}

@@ -16,7 +16,7 @@ const (
 	recOp                   // one operation
 	recMade                 // an object below the operation before it
 	recBegin                // the operations since the last begin are an intent
-	recCommit               // roll forward from here on
+	recCommit               // hash of the receipt: where that is whole, roll forward from here on
 	recUndo                 // roll back from here on, though committed
 	recRedo                 // segment number: undo was given up, roll forward from it on
 	recBack                 // segment number: taken back, durably
@@ -26,7 +26,7 @@ const (
 	recSaved                // an object there
 	recSnapBegin            // the command may run from here on
 	recHeir                 // from the next begin or undo on, an equal object stands for an inode
-	recRestored             // the last segment, a captured one, was taken back, durably, and is over
+	recRestored             // the last segment, a captured one, was taken back and is over
 )
 
 const journalVersion = 1
@@ -226,6 +226,10 @@ func (l *logical) record(payload []byte) error {
 		l.pending, l.pendingSnap, l.heirs = segment{}, nil, nil
 	case recCommit:
 		l.state, l.redoFrom = stateCommitted, max(0, len(l.segments)-1)
+		if len(d.b) > 0 { // earlier versions wrote no more
+			l.seal = d.s()
+			d.bad = d.bad || !isHash(l.seal)
+		}
 	case recUndo:
 		l.takeHeirs()
 		l.state = stateUndoing

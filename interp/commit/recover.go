@@ -3,6 +3,7 @@ package commit
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"path/filepath"
 
 	"golang.org/x/sys/unix"
@@ -70,7 +71,7 @@ type Recovered struct {
 // then stays pending. It opens the roots that the journal names and touches
 // nothing outside.
 func (s *Store) Recover(o RecoverOptions) ([]Recovered, error) {
-	if err := s.acquire(); err != nil {
+	if err := s.acquire("recover"); err != nil {
 		return nil, err
 	}
 	defer s.unlock()
@@ -103,8 +104,8 @@ func (s *Store) recoverOne(id string, o RecoverOptions) (Recovered, error) {
 	}
 	if err == nil {
 		defer w.close()
-		r.Committed = w.state == stateCommitted
 		err = w.finishUp()
+		r.Committed = w.home == receiptsDir
 	}
 	if err == nil {
 		return r, nil
@@ -145,11 +146,22 @@ func (w *work) finishUp() error {
 	}
 	switch w.state {
 	case stateCommitted:
+		whole, err := w.sealed()
+		if err != nil {
+			return err
+		}
+		if !whole { // each recovery will find that, up to the end
+			return w.rollBack()
+		}
 		if err := w.rollForward(); err != nil {
 			return err
 		}
 		return w.settle()
 	case stateBack:
+		// Who wrote that may have died before it was durable.
+		if err := w.durable(); err != nil {
+			return err
+		}
 		return w.discard()
 	}
 	return w.rollBack()
@@ -162,7 +174,7 @@ func (w *work) rollBack() error {
 	if w.snapshot != nil {
 		c, err := w.capture(true)
 		if err != nil {
-			return fmt.Errorf("find out what was changed: %w", err)
+			return err
 		}
 		for _, path := range c.lost {
 			lost = append(lost, Conflict{Path: path, Reason: "the command removed it, and a socket, FIFO or device cannot be made again; all else is as before"})
@@ -214,6 +226,10 @@ func (w *work) takeBack() error {
 // rollForward completes a committed transaction.
 func (w *work) rollForward() error {
 	w.set.Forget("/")
+	if w.redoFrom == len(w.segments) {
+		// Who wrote that may have died before it was durable.
+		return w.durable()
+	}
 	for n := w.redoFrom; n < len(w.segments); n++ {
 		if err := w.each(n, 1, w.redo); err != nil {
 			return err
@@ -237,6 +253,7 @@ func (w *work) each(n, dir int, f func(*op) error) error {
 		ops = ops[:w.segments[n].ran]
 	}
 	var conflicts []Conflict
+	var causes []error
 	for k := range ops {
 		o := &ops[k]
 		if dir < 0 {
@@ -246,13 +263,18 @@ func (w *work) each(n, dir int, f func(*op) error) error {
 		if stuck := (errStuck{}); errors.As(err, &stuck) {
 			conflicts = append(conflicts, stuck.Conflict)
 		} else if err != nil {
-			conflicts = append(conflicts, Conflict{Path: o.path, Reason: err.Error()})
+			at, ok := errors.AsType[*fs.PathError](err)
+			if !ok || at.Path != o.path {
+				at = &fs.PathError{Op: "change", Path: o.path, Err: err}
+			}
+			conflicts = append(conflicts, Conflict{Path: o.path, Reason: at.Err.Error()})
+			causes = append(causes, at)
 		}
 	}
 	if len(conflicts) == 0 {
 		return nil
 	}
-	return &BlockedError{ID: w.id, Conflicts: conflicts}
+	return &BlockedError{ID: w.id, Conflicts: conflicts, causes: causes}
 }
 
 // settle turns a committed transaction into a receipt. Its slots keep what undo
@@ -291,6 +313,10 @@ func (w *work) discard() error {
 		if err := w.disk.removeAll(d.FD(), name); err != nil {
 			return fmt.Errorf("remove %s: %w", sd.path, err)
 		}
+	}
+	// Once the store has forgotten them, nothing would ever remove them.
+	if err := w.syncOthers(); err != nil {
+		return err
 	}
 	if err := w.store.shift(w.id, w.home, trashDir); err != nil {
 		return err

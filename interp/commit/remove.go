@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"steps.example/interp/changeset"
 	"steps.example/interp/internal/fsroot"
 )
 
@@ -26,7 +27,11 @@ func (d *disk) removeAll(dir int, name string) error {
 	if err != unix.EISDIR && err != unix.EPERM {
 		return err
 	}
-	return d.removeDir(dir, name, &removal{disk: d, top: -1}, 0)
+	err = d.removeDir(dir, name, &removal{disk: d, top: -1}, 0)
+	if err == unix.ENOENT {
+		return nil
+	}
+	return err
 }
 
 // removal is one call of removeAll.
@@ -98,6 +103,10 @@ func (d *disk) openToEmpty(dir int, name string) (fd int, dev uint64, err error)
 	obj, stamp, err := openObject(dir, name)
 	if err != nil {
 		return -1, 0, err
+	}
+	if err == nil && stamp.Kind() != changeset.Dir {
+		unix.Close(obj)
+		return -1, 0, unix.EPERM // only then was it not unlinked
 	}
 	if stamp.Perm()&0o700 != 0o700 {
 		err = d.chmod(obj, name, 0o700)

@@ -1,7 +1,6 @@
 package commit
 
 import (
-	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -26,7 +25,7 @@ func (tx *Tx) Snapshot(paths []string) error {
 		return errDone
 	}
 	if err := tx.w.snap(paths); err != nil {
-		return errors.Join(fmt.Errorf("snapshot: %w", err), tx.Rollback())
+		return tx.fail(fmt.Errorf("snapshot: %w", err))
 	}
 	return nil
 }
@@ -76,11 +75,16 @@ func (w *work) snap(paths []string) error {
 	if err := w.log.add(func(e enc) enc { return append(e, recSnapBegin) }); err != nil {
 		return err
 	}
+	if err := w.record(); err != nil {
+		return err
+	}
+	// The journal may say so from here on, so whatever ends the transaction has to
+	// reckon with the snapshot.
+	w.pendingSnap = snap
+	w.openSnapshot()
 	if err := w.durable(); err != nil {
 		return err
 	}
-	w.pendingSnap = snap
-	w.openSnapshot()
 	return w.markBegun(len(w.segments) + 1)
 }
 

@@ -20,7 +20,7 @@ import (
 
 // stage builds every new object of the plan in its slot, with its final owner,
 // mode and time. Only directories get theirs later: they must be writable until
-// they are filled. It stores content hashes and sizes in the changeset.
+// they are filled. It stores content hashes, sizes and owners in the changeset.
 func (w *work) stage(p *plan) error {
 	var tops [][]*node                 // what goes into one slot, parents first
 	topOf := make([]int, len(p.nodes)) // in tops, by node
@@ -42,6 +42,9 @@ func (w *work) stage(p *plan) error {
 	}
 	return w.inParallel(len(tops), func(i int) error {
 		for _, n := range tops[i] {
+			if err := w.stopped(); err != nil {
+				return err
+			}
 			if err := w.stageOne(n); err != nil {
 				return fmt.Errorf("prepare %s: %w", n.c.Path, err)
 			}
@@ -105,6 +108,9 @@ func (w *work) stageOne(n *node) (err error) {
 		n.id, err = w.finish(dir, n.stage, after, 0, after.MTime)
 	default:
 		err = w.stageFile(n, dir)
+	}
+	if err == nil {
+		after.UID, after.GID = int(n.id.UID), int(n.id.GID)
 	}
 	return err
 }

@@ -3,13 +3,10 @@ package commit
 import (
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strconv"
-	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -113,54 +110,6 @@ func openPrivate(at int, name string) (int, error) {
 		return -1, err
 	}
 	return fd, nil
-}
-
-// acquire takes the lock, or fails with a [*LockedError]. The kernel drops a
-// dead process's lock, so what the file says is for messages only.
-func (s *Store) acquire() error {
-	if s.lock != nil {
-		return &LockedError{Store: s.path, PID: os.Getpid()}
-	}
-	fd, err := unix.Openat(int(s.dir.Fd()), lockName, unix.O_RDWR|unix.O_CREAT|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o600)
-	if err != nil {
-		return fmt.Errorf("store %s: open lock: %w", s.path, err)
-	}
-	f := os.NewFile(uintptr(fd), filepath.Join(s.path, lockName))
-	err = unix.Flock(fd, unix.LOCK_EX|unix.LOCK_NB)
-	if err == unix.EWOULDBLOCK {
-		defer f.Close()
-		return s.holder(f)
-	}
-	if err != nil {
-		f.Close()
-		return fmt.Errorf("store %s: lock: %w", s.path, err)
-	}
-	text := fmt.Sprintf("%d %s\n", os.Getpid(), time.Now().UTC().Format(time.RFC3339))
-	if err := f.Truncate(0); err == nil {
-		_, _ = f.WriteAt([]byte(text), 0)
-	}
-	s.lock = f
-	return nil
-}
-
-func (s *Store) holder(f *os.File) error {
-	e := &LockedError{Store: s.path}
-	data, err := io.ReadAll(io.LimitReader(f, 100))
-	if fields := strings.Fields(string(data)); err == nil && len(fields) == 2 {
-		e.PID, _ = strconv.Atoi(fields[0])
-		e.Since, _ = time.Parse(time.RFC3339, fields[1])
-	}
-	return e
-}
-
-func (s *Store) unlock() {
-	if s.lock != nil {
-		// Explicitly: a child that is being forked at this moment has the lock
-		// file open until it executes.
-		_ = unix.Flock(int(s.lock.Fd()), unix.LOCK_UN)
-		s.lock.Close()
-		s.lock = nil
-	}
 }
 
 var idPattern = regexp.MustCompile(`^[0-9]{8}T[0-9]{6}\.[0-9]{9}Z$`)

@@ -14,9 +14,13 @@ type Options struct {
 	// NoSync leaves out everything that makes it safe against power failure. It
 	// is still safe against the death of the process. For tests and measuring.
 	NoSync bool
-	// Done, once closed, ends what takes long and can be taken back: a snapshot
-	// or a capture that goes on. The error matches [context.Canceled].
+	// Done, once closed, ends the transaction at its next call or in the middle
+	// of one: all is taken back, and the error matches [context.Canceled]. From the
+	// commit record on it has no say, nor in a rollback.
 	Done <-chan struct{}
+	// For is the verb that the transaction is for, in lower-case letters, which a
+	// [*LockedError] of others tells.
+	For string
 }
 
 // Tx is an open transaction. It holds the store's lock until Commit or Rollback.
@@ -36,7 +40,7 @@ var errDone = errors.New("the transaction is over")
 // process holds the lock, and with an [*InterruptedError] where an unfinished
 // transaction must be recovered first.
 func (s *Store) Begin(set *fsroot.Set, o Options) (*Tx, error) {
-	if err := s.acquire(); err != nil {
+	if err := s.acquire(o.For); err != nil {
 		return nil, err
 	}
 	tx, err := s.begin(set, o)
@@ -90,8 +94,8 @@ func (s *Store) freshID() (string, error) {
 // ID names the transaction, and later its receipt.
 func (tx *Tx) ID() string { return tx.w.id }
 
-// Apply makes a changeset real. Content hashes and sizes of files that it
-// creates are stored in cs. What was captured is applied before anything else is
+// Apply makes a changeset real. Owners of what it creates, and content hashes and
+// sizes of files, are stored in cs. What was captured is applied before anything else is
 // watched. On an error the whole transaction is taken back,
 // earlier calls included.
 func (tx *Tx) Apply(cs *changeset.Changeset) error {
@@ -102,7 +106,7 @@ func (tx *Tx) Apply(cs *changeset.Changeset) error {
 		return nil
 	}
 	if err := tx.apply(cs); err != nil {
-		return errors.Join(err, tx.Rollback())
+		return tx.fail(err)
 	}
 	tx.nets = append(tx.nets, cs)
 	return nil
@@ -144,8 +148,9 @@ func (tx *Tx) Commit(r *Receipt) (string, error) {
 	}
 	recorded, err := tx.commit(r)
 	if err != nil && !recorded {
-		return "", errors.Join(err, tx.Rollback())
+		return "", tx.fail(err)
 	}
+	err = tx.w.unended("everything was changed", err)
 	tx.end()
 	return r.ID, err
 }
@@ -171,7 +176,7 @@ func (tx *Tx) commit(r *Receipt) (recorded bool, err error) {
 	}
 	if len(r.Triggers)+len(r.Settles) > 0 {
 		if err := w.writePrivate(triggersName, nil); err != nil {
-			return false, fmt.Errorf("mark the receipt as one with triggers: %w", err)
+			return false, fmt.Errorf("write %s: %w", w.path(triggersName), err)
 		}
 	}
 	data, err := encodeReceipt(r)
@@ -179,16 +184,19 @@ func (tx *Tx) commit(r *Receipt) (recorded bool, err error) {
 		return false, err
 	}
 	if err := w.writePrivate(receiptName, data); err != nil {
-		return false, fmt.Errorf("write receipt: %w", err)
+		return false, fmt.Errorf("write %s: %w", w.path(receiptName), err)
 	}
-	if err := w.log.add(func(e enc) enc { return append(e, recCommit) }); err != nil {
+	if err := w.stopped(); err != nil {
 		return false, err
 	}
-	if err := w.log.flush(); err != nil {
+	if err := w.log.add(func(e enc) enc { return append(e, recCommit).s(hashHex(data)) }); err != nil {
+		return false, err
+	}
+	if err := w.record(); err != nil {
 		return false, err
 	}
 	if err := w.durable(); err != nil {
-		return true, fmt.Errorf("the transaction is complete but may not be durable: %w; recover to make it so", err)
+		return true, err
 	}
 	w.state = stateCommitted
 	return true, w.settle()
@@ -202,6 +210,7 @@ func (tx *Tx) Rollback() error {
 		return nil
 	}
 	defer tx.end()
+	tx.w.done = nil
 	return tx.w.rollBack()
 }
 

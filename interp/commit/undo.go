@@ -21,7 +21,7 @@ func isLink(err error) bool { return errors.Is(err, unix.ELOOP) }
 // lists all differences and nothing is changed. A crash leaves the undo to
 // [Store.Recover], which completes it.
 func (s *Store) Undo(id string) error {
-	if err := s.acquire(); err != nil {
+	if err := s.acquire("undo"); err != nil {
 		return err
 	}
 	defer s.unlock()
@@ -47,7 +47,7 @@ func (s *Store) Undo(id string) error {
 	if w.state == stateOpen {
 		return fmt.Errorf("undo: transaction %s: journal has no commit record: %w", id, ErrDamaged)
 	}
-	drifts, err := verify(w.set, r)
+	drifts, err := verify(w.set, r.Changeset)
 	if err != nil {
 		return fmt.Errorf("undo: %w", err)
 	}
@@ -77,9 +77,16 @@ func (w *work) undo() error {
 		return err
 	}
 	w.home, w.state = openDir, stateUndoing
+	// Where it counts as such precedes the first rename in the log of the store's own
+	// file system. Others know nothing of that.
+	if len(w.slots) > 1 {
+		if err := w.syncSlots(0, 1); err != nil {
+			return err
+		}
+	}
 	undoErr := w.takeBack()
 	if undoErr == nil {
-		return w.discard()
+		return w.unended("everything was taken back", w.discard())
 	}
 	from := 0
 	for from < len(w.segments) && !w.segments[from].back {
@@ -100,13 +107,15 @@ func (w *work) undo() error {
 	if err == nil {
 		err = w.settle()
 	}
-	if err != nil {
-		return errors.Join(undoErr, err)
-	}
 	var blocked *BlockedError
 	if errors.As(undoErr, &blocked) {
-		c := blocked.Conflicts[0]
-		return fmt.Errorf("undo %s: %w", w.id, moved(c.Path, "%s", c.Reason))
+		undoErr = blocked.first()
+	}
+	if err != nil {
+		return w.stranded(fmt.Errorf("undo: %w", undoErr), err, "what was taken back could not be done again")
+	}
+	if errors.Is(undoErr, ErrMoved) {
+		return fmt.Errorf("undo %s: %w", w.id, undoErr)
 	}
 	return fmt.Errorf("undo %s: nothing was changed: %w", w.id, undoErr)
 }

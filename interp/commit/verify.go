@@ -7,6 +7,9 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"slices"
+	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -31,6 +34,13 @@ const (
 	DriftExtra DriftKind = "extra"
 )
 
+const (
+	hashPrefix = "sha256 "
+	timePrefix = "written at "
+)
+
+func showTime(nsec int64) string { return time.Unix(0, nsec).UTC().Format(time.RFC3339Nano) }
+
 // Drift is one difference between the tree and a receipt.
 type Drift struct {
 	Path string    `json:"path"`
@@ -39,16 +49,48 @@ type Drift struct {
 	Have string    `json:"have,omitempty"`
 }
 
-func (d Drift) String() string {
+func (d Drift) String() string { return d.Path + " " + d.Says() }
+
+// Says tells what is at the path, after its name.
+func (d Drift) Says() string {
 	switch d.Kind {
 	case DriftMissing:
-		return d.Path + " is missing"
+		return "is missing"
 	case DriftAppeared:
-		return d.Path + " is there again"
+		return "is there again, a " + d.Have
 	case DriftExtra:
-		return d.Path + " was added"
+		return "was added"
+	case DriftKindOf:
+		return fmt.Sprintf("is a %s now, should be a %s", d.Have, d.Want)
+	case DriftTarget:
+		return fmt.Sprintf("leads to %s, should lead to %s", d.Have, d.Want)
+	case DriftContent:
+		// Two hashes tell a reader nothing.
+		if strings.HasPrefix(d.Have, hashPrefix) {
+			return "has another content"
+		}
 	}
-	return fmt.Sprintf("%s has another %s (%s, should be %s)", d.Path, d.Kind, d.Have, d.Want)
+	return fmt.Sprintf("has another %s (%s, should be %s)", d.Kind, d.Have, d.Want)
+}
+
+// Leaves is what the receipt says of paths: its changes, and what the user gave to
+// the package as it was, which nothing had to be changed for.
+func (r *Receipt) Leaves() *changeset.Changeset {
+	if len(r.Adopted) == 0 {
+		return r.Changeset
+	}
+	changed := make(map[string]bool, len(r.Changeset.Changes))
+	for i := range r.Changeset.Changes {
+		changed[r.Changeset.Changes[i].Path] = true
+	}
+	out := &changeset.Changeset{Changes: slices.Clone(r.Changeset.Changes)}
+	for _, a := range r.Adopted {
+		if !changed[a.Path] {
+			out.Changes = append(out.Changes, changeset.Change{Path: a.Path, After: a.State})
+		}
+	}
+	out.Sort()
+	return out
 }
 
 // Verify compares the tree with what a receipt left, in path order. It changes
@@ -59,24 +101,28 @@ func (s *Store) Verify(r *Receipt) ([]Drift, error) {
 		return nil, err
 	}
 	defer set.Close()
-	return verify(set, r)
+	return verify(set, r.Leaves())
 }
 
 // Verify compares the tree, as the transaction has it by now, with what cs leaves.
 func (tx *Tx) Verify(cs *changeset.Changeset) ([]Drift, error) {
 	tx.w.set.Forget("/")
-	return verify(tx.w.set, &Receipt{Changeset: cs})
+	return verify(tx.w.set, cs)
 }
 
-func verify(set *fsroot.Set, r *Receipt) ([]Drift, error) {
+func verify(set *fsroot.Set, cs *changeset.Changeset) ([]Drift, error) {
 	var list []Drift
-	shut := map[string]bool{} // directories that the receipt left without search permission
-	for i := range r.Changeset.Changes {
-		c := &r.Changeset.Changes[i]
+	shut := map[string]bool{} // directories that were left without search permission
+	was := map[string]*changeset.Stamp{}
+	for i := range cs.Changes {
+		was[cs.Changes[i].Path] = cs.Changes[i].Stamp
+	}
+	for i := range cs.Changes {
+		c := &cs.Changes[i]
 		if c.After != nil && c.After.Kind == changeset.Dir && c.After.Mode&0o100 == 0 {
 			shut[c.Path] = true
 		}
-		drifts, err := verifyOne(set, c.Path, c.After)
+		drifts, err := verifyOne(set, c.Path, c.After, was[c.From])
 		// Its owner cannot look into such a directory, so nobody could have
 		// changed what is in it without opening it, which is found at itself.
 		if errors.Is(err, unix.EACCES) && below(c.Path, shut) {
@@ -100,7 +146,9 @@ func below(path string, dirs map[string]bool) bool {
 	return false
 }
 
-func verifyOne(set *fsroot.Set, path string, want *changeset.State) ([]Drift, error) {
+// verifyOne compares one path with want. moved is what was known of the object before
+// it was moved there, nil if it was not.
+func verifyOne(set *fsroot.Set, path string, want *changeset.State, moved *changeset.Stamp) ([]Drift, error) {
 	st, err := set.Lstat(path)
 	missing := fsroot.IsMissing(err) || isLink(err)
 	switch {
@@ -126,6 +174,10 @@ func verifyOne(set *fsroot.Set, path string, want *changeset.State) ([]Drift, er
 		if err := verifyContent(set, path, want, st, differ); err != nil {
 			return nil, err
 		}
+		// Nobody reads what is only moved, so there is no hash; but its time goes along.
+		if want.SHA256 == "" && want.MTime == 0 && want.Size == st.Size && moved != nil {
+			differ(DriftContent, timePrefix+showTime(moved.MTime), timePrefix+showTime(st.MTime))
+		}
 	case changeset.Symlink:
 		target, err := readlink(set, path)
 		if err != nil {
@@ -140,7 +192,7 @@ func verifyOne(set *fsroot.Set, path string, want *changeset.State) ([]Drift, er
 		differ(DriftOwner, fmt.Sprintf("%d:%d", want.UID, want.GID), fmt.Sprintf("%d:%d", st.UID, st.GID))
 	}
 	if want.MTime != 0 && want.Kind != changeset.Dir {
-		differ(DriftTime, fmt.Sprint(want.MTime), fmt.Sprint(st.MTime))
+		differ(DriftTime, showTime(want.MTime), showTime(st.MTime))
 	}
 	return list, nil
 }
@@ -161,7 +213,7 @@ func verifyContent(set *fsroot.Set, path string, want *changeset.State, st chang
 	if err != nil {
 		return err
 	}
-	differ(DriftContent, "sha256 "+want.SHA256, "sha256 "+sum)
+	differ(DriftContent, hashPrefix+want.SHA256, hashPrefix+sum)
 	return nil
 }
 

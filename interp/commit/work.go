@@ -68,7 +68,7 @@ func (s *Store) create(set *fsroot.Set, id string, sync bool) (*work, error) {
 	if err := s.disk.mkdir(int(s.dir.Fd()), openDir+"/"+id, 0o700); err != nil {
 		return nil, fmt.Errorf("store %s: begin transaction: %w", s.path, err)
 	}
-	err := w.openDirs(unix.O_CREAT | unix.O_EXCL)
+	err := w.openDirs(true)
 	if err == nil {
 		err = w.log.add(func(e enc) enc {
 			e = append(e, recHeader).u(journalVersion).s(id).u(uint64(len(w.roots)))
@@ -85,29 +85,42 @@ func (s *Store) create(set *fsroot.Set, id string, sync bool) (*work, error) {
 	return w, nil
 }
 
-// openDirs opens the transaction's directory, its journal and its own slots,
-// making the latter two if flags say so.
-func (w *work) openDirs(flags int) (err error) {
+// openDirs opens the transaction's directory, its journal and its own slots, or
+// makes the latter two.
+func (w *work) openDirs(make bool) (err error) {
 	w.store.live = append(w.store.live, w)
 	if w.dir, err = openPrivate(int(w.store.dir.Fd()), w.home+"/"+w.id); err != nil {
 		return err
 	}
-	if flags != 0 {
+	if make {
 		if err := w.disk.mkdir(w.dir, slotsName, 0o700); err != nil {
 			return err
 		}
 	}
-	fd, err := unix.Openat(w.dir, journalName, unix.O_RDWR|unix.O_NOFOLLOW|unix.O_CLOEXEC|flags, 0o600)
+	fd, err := w.openJournal(make)
 	if err != nil {
 		return err
 	}
-	w.log = journalWriter{disk: w.disk, file: os.NewFile(uintptr(fd), journalName)}
+	w.log = journalWriter{disk: w.disk, file: os.NewFile(uintptr(fd), w.path(journalName))}
+	if _, err := checkPrivate(fd, maxJournal); err != nil {
+		return fmt.Errorf("%s: %w", journalName, errors.Join(ErrDamaged, err))
+	}
 	slots, err := openPrivate(w.dir, slotsName)
 	if err != nil {
 		return err
 	}
 	return w.addSlotDir(slots, filepath.Join(fsroot.Physical(w.store.path), w.home, w.id, slotsName))
 }
+
+func (w *work) openJournal(make bool) (int, error) {
+	if make {
+		return w.disk.create(w.dir, journalName, 0o600)
+	}
+	return unix.Openat(w.dir, journalName, unix.O_RDWR|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+}
+
+// path is where a file of the transaction is.
+func (w *work) path(name string) string { return filepath.Join(w.store.path, w.home, w.id, name) }
 
 func (w *work) addSlotDir(fd int, path string) error {
 	m, err := mountOf(fd)
@@ -124,7 +137,7 @@ func (w *work) addSlotDir(fd int, path string) error {
 // [ErrDamaged] says that the journal makes no sense.
 func (s *Store) open(home, id string) (*work, error) {
 	w := &work{logical: &logical{id: id}, store: s, disk: &s.disk, home: home, dir: -1, sync: !s.disk.noSync}
-	err := w.openDirs(0)
+	err := w.openDirs(false)
 	if err == nil {
 		err = w.read()
 	}
@@ -250,7 +263,7 @@ func (w *work) reach() error {
 		err = w.disk.truncate(int(w.log.file.Fd()), journalName, at)
 	}
 	if err != nil {
-		return fmt.Errorf("transaction %s: truncate journal: %w", w.id, err)
+		return fmt.Errorf("cut %s: %w", w.path(journalName), err)
 	}
 	w.heirs = nil
 	return w.log.add(func(e enc) enc { return append(e, recReset) })
@@ -385,7 +398,7 @@ func (w *work) makeSlotDir(path string, m mount) error {
 			return err
 		}
 		if err := w.disk.fsync(int(w.log.file.Fd()), journalName); err != nil {
-			return fmt.Errorf("sync journal: %w", err)
+			return fmt.Errorf("sync %s: %w", w.path(journalName), err)
 		}
 		if err := w.disk.mkdir(d.FD(), name, 0o700); err != nil {
 			return fmt.Errorf("make %s: %w", full, err)
@@ -417,10 +430,10 @@ func (w *work) canSwap(dir int) (bool, error) {
 	return sd.swaps > 0, nil
 }
 
-// durable flushes the journal and makes everything done so far durable, on
-// every mount that the transaction has to do with.
+// durable writes out the journal and makes everything done so far durable, on every
+// mount that the transaction has to do with.
 func (w *work) durable() error {
-	if err := w.log.flush(); err != nil {
+	if err := w.record(); err != nil {
 		return err
 	}
 	if !w.sync {
@@ -428,10 +441,33 @@ func (w *work) durable() error {
 	}
 	if fsyncEach {
 		if err := w.disk.fsync(int(w.log.file.Fd()), journalName); err != nil {
-			return fmt.Errorf("sync journal: %w", err)
+			return fmt.Errorf("sync %s: %w", w.path(journalName), err)
 		}
 	}
-	for _, sd := range w.slots {
+	return w.syncSlots(0, 1)
+}
+
+// record writes out the records that wait for it, once all that they tell of is
+// durable on other file systems than the store's: those know nothing of an order
+// between them.
+func (w *work) record() error {
+	if len(w.log.buf) == 0 {
+		return nil
+	}
+	if err := w.syncOthers(); err != nil {
+		return err
+	}
+	return w.log.flush()
+}
+
+func (w *work) syncOthers() error { return w.syncSlots(1, len(w.slots)) }
+
+// syncSlots makes the file systems of slot directories durable.
+func (w *work) syncSlots(from, to int) error {
+	if !w.sync {
+		return nil
+	}
+	for _, sd := range w.slots[min(from, to):to] {
 		if sd.fd < 0 {
 			continue
 		}
@@ -449,9 +485,11 @@ func (w *work) begin(kind segmentKind, ops []op) error {
 	if err := w.log.add(func(e enc) enc { return append(e, recBegin, byte(kind)) }); err != nil {
 		return err
 	}
-	if err := w.durable(); err != nil {
+	if err := w.record(); err != nil {
 		return err
 	}
+	// The journal may tell of it from here on, so whatever ends the transaction has to
+	// reckon with it.
 	seg := segment{kind: kind, ops: ops}
 	if kind == captured {
 		seg.ran = len(ops)
@@ -459,6 +497,9 @@ func (w *work) begin(kind segmentKind, ops []op) error {
 	w.takeHeirs()
 	w.segments = append(w.segments, seg)
 	w.snapshot = nil
+	if err := w.durable(); err != nil {
+		return err
+	}
 	return w.markBegun(len(w.segments))
 }
 
@@ -467,7 +508,7 @@ func (w *work) markBegun(n int) error {
 	name := begunPrefix + strconv.Itoa(n)
 	fd, err := w.disk.create(w.dir, name, 0o600)
 	if err != nil && err != unix.EEXIST {
-		return fmt.Errorf("mark segment as begun: %w", err)
+		return fmt.Errorf("write %s: %w", w.path(name), err)
 	}
 	if err == nil {
 		unix.Close(fd)
@@ -478,7 +519,7 @@ func (w *work) markBegun(n int) error {
 	// On the store's own file system the mark precedes the first rename in the
 	// log of the file system. Others know nothing of that.
 	if err := w.disk.fsync(w.dir, name); err != nil {
-		return fmt.Errorf("mark segment as begun: %w", err)
+		return fmt.Errorf("write %s: %w", w.path(name), err)
 	}
 	return nil
 }

@@ -1,0 +1,175 @@
+package commit
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+	"golang.org/x/sys/unix"
+)
+
+const (
+	partnersDir   = "partners"
+	partnerEnd    = ".json"
+	partnerIntent = ".new" // the lock makes it ours
+	maxPartner    = 64 << 10
+)
+
+// Partner is a transaction of another store that goes with one of this store: both are
+// committed, or none is. It is noted before the other changes anything, and forgotten
+// once both are at the same end.
+type Partner struct {
+	// ID is the transaction of this store, Store and Transaction are the other's.
+	ID          string `json:"id"`
+	Store       string `json:"store"`
+	Transaction string `json:"transaction"`
+}
+
+func (p Partner) check() error {
+	if !validID(p.ID) || !validID(p.Transaction) || !cleanAbs(p.Store) {
+		return errors.New("malformed")
+	}
+	return nil
+}
+
+// NotePartner notes p, durably. It is for a transaction that is open here.
+func (s *Store) NotePartner(p Partner) error {
+	fail := func(err error) error {
+		return fmt.Errorf("store %s: note transaction %s: %w", s.path, p.Transaction, err)
+	}
+	if err := p.check(); err != nil {
+		return fail(err)
+	}
+	dir, err := s.partners(true)
+	if err != nil {
+		return fail(err)
+	}
+	defer unix.Close(dir)
+	data, err := json.Marshal(p)
+	if err != nil {
+		return fail(err)
+	}
+	if err := s.disk.unlink(dir, partnerIntent); err != nil && err != unix.ENOENT {
+		return fail(err)
+	}
+	fd, err := s.disk.create(dir, partnerIntent, 0o600)
+	if err != nil {
+		return fail(err)
+	}
+	err = s.disk.write(fd, partnerIntent, data)
+	if err == nil {
+		err = s.disk.fsync(fd, partnerIntent)
+	}
+	unix.Close(fd)
+	if err == nil {
+		err = s.disk.move(dir, partnerIntent, dir, p.ID+partnerEnd)
+	}
+	if err == nil {
+		err = s.disk.fsync(dir, partnersDir)
+	}
+	if err != nil {
+		return fail(err)
+	}
+	return nil
+}
+
+// Partners lists what is noted, oldest first. It takes no lock.
+func (s *Store) Partners() ([]Partner, error) {
+	dir, err := s.partners(false)
+	if err == unix.ENOENT {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("store %s: %s: %w", s.path, partnersDir, err)
+	}
+	defer unix.Close(dir)
+	names, err := namesIn(dir)
+	if err != nil {
+		return nil, fmt.Errorf("store %s: %s: %w", s.path, partnersDir, err)
+	}
+	var list []Partner
+	for _, name := range names {
+		id, ok := strings.CutSuffix(name, partnerEnd)
+		if !ok {
+			continue
+		}
+		p, err := readPartner(dir, name)
+		if err == nil && p.ID != id {
+			err = fmt.Errorf("is of %s", p.ID)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", filepath.Join(s.path, partnersDir, name), errors.Join(ErrDamaged, err))
+		}
+		list = append(list, p)
+	}
+	return list, nil
+}
+
+// ForgetPartner forgets the partner of the transaction id, if there is one.
+func (s *Store) ForgetPartner(id string) error {
+	dir, err := s.partners(false)
+	if err == unix.ENOENT {
+		return nil
+	}
+	if err == nil {
+		defer unix.Close(dir)
+		err = s.disk.unlink(dir, id+partnerEnd)
+	}
+	if err != nil && err != unix.ENOENT {
+		return fmt.Errorf("store %s: forget the partner of %s: %w", s.path, id, err)
+	}
+	return nil
+}
+
+func (s *Store) partners(make bool) (int, error) {
+	at := int(s.dir.Fd())
+	if make {
+		err := s.disk.mkdir(at, partnersDir, 0o700)
+		if err == nil {
+			err = s.disk.fsync(at, partnersDir)
+		}
+		if err != nil && err != unix.EEXIST {
+			return -1, err
+		}
+	}
+	return openPrivate(at, partnersDir)
+}
+
+func readPartner(dir int, name string) (p Partner, err error) {
+	fd, err := unix.Openat(dir, name, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return p, err
+	}
+	f := os.NewFile(uintptr(fd), name)
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, maxPartner+1))
+	if err == nil && len(data) > maxPartner {
+		err = fmt.Errorf("more than %d bytes", maxPartner)
+	}
+	if err == nil {
+		err = json.Unmarshal(bytes.TrimSpace(data), &p, json.RejectUnknownMembers(true))
+	}
+	if err == nil {
+		err = p.check()
+	}
+	return p, err
+}
+
+// Decided reports whether the transaction id is committed, or will be by recovery.
+func (s *Store) Decided(id string) (bool, error) {
+	if _, err := s.Receipt(id); err == nil || !errors.Is(err, ErrNoReceipt) {
+		return err == nil, err
+	}
+	pending, err := s.Pending()
+	for _, p := range pending {
+		if p.ID == id {
+			return p.Committed, err
+		}
+	}
+	return false, err
+}
