@@ -90,6 +90,10 @@ func TestTrustBothWays(t *testing.T) {
 	anyOf := func(list ...string) string { return `"anyOf": [` + strings.Join(list, ", ") + `]` }
 	group := func(list ...string) string { return `{` + anyOf(list...) + `}` }
 	revoked := func(member string) string { return policy(anyOf(signedBy), `"revoked": {`+member+`}`) }
+	const witness = "witness.example+3fa9b27b+AafIY1eI7JDn6wtYsRCBFSPOLlFnU+nqvhFLddcrXyE6"
+	witnessed := func(value string) string {
+		return policy(anyOf(keyless), strings.Replace(trust, `"mode"`, `"witnesses": `+value+`, "mode"`, 1))
+	}
 	for _, tc := range []struct {
 		name, policy string
 		valid        bool
@@ -144,6 +148,13 @@ func TestTrustBothWays(t *testing.T) {
 		{"trust root without digest", policy(anyOf(keyless), `"trust": {"mode": "file", "trustedRoot": "/a"}`), false},
 		{"trust root digest of zeros", policy(anyOf(keyless), strings.Replace(trust, "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855", strings.Repeat("0", 64), 1)), false},
 		{"relative trust root", policy(anyOf(keyless), strings.Replace(trust, "/etc", "etc", 1)), false},
+		{"witnesses", witnessed(`{"threshold": 1, "keys": ["` + witness + `"]}`), true},
+		{"more witnesses than keys", witnessed(`{"threshold": 2, "keys": ["` + witness + `"]}`), false},
+		{"no witness is wanted", witnessed(`{"threshold": 0, "keys": ["` + witness + `"]}`), false},
+		{"witnesses without a threshold", witnessed(`{"keys": ["` + witness + `"]}`), false},
+		{"no witnesses", witnessed(`{"threshold": 1, "keys": []}`), false},
+		{"a witness without a key", witnessed(`{"threshold": 1, "keys": ["witness.example"]}`), false},
+		{"a witness's address", witnessed(`{"threshold": 1, "keys": ["` + witness + `"], "url": "https://witness.example"}`), false},
 		{"index", policy(anyOf(signedBy), index), true},
 		{"optional index", policy(anyOf(signedBy), strings.Replace(index, `"url"`, `"required": false, "minVersion": 7, "url"`, 1)), true},
 		{"local index", policy(anyOf(signedBy), strings.Replace(index, "https://registry.example", "file://", 1)), true},
