@@ -39,6 +39,8 @@ type ApplyOptions struct {
 	Capture CaptureMode
 	// Defer puts off what rebuilds caches; see [RunTriggers].
 	Defer bool
+	// Broker does the steps that need root, where the job says that there is one.
+	Broker Broker
 }
 
 // ErrPlanMoved says that the tree is no longer the one that a plan was made
@@ -66,7 +68,7 @@ type Applied struct {
 // unless its removal would change something and nothing tells yet that it is
 // installed.
 func Apply(ctx context.Context, job Job, host Host, opt ApplyOptions) (*Applied, error) {
-	w := work{jobs: []Job{job}}
+	w := work{verb: "apply", jobs: []Job{job}}
 	if opt.Defer {
 		w.jobs[0].defers = true
 	}
@@ -76,8 +78,8 @@ func Apply(ctx context.Context, job Job, host Host, opt ApplyOptions) (*Applied,
 			if !removes(job.Document) {
 				return false, nil
 			}
-			receipts, err := opt.Store.Receipts()
-			known := slices.ContainsFunc(Installed(receipts), func(i *Installation) bool {
+			found, err := installedAs(opt.Store, job.Target.Name)
+			known := slices.ContainsFunc(found, func(i *Installation) bool {
 				return i.Layout == job.Target.Layout && i.Package == commit.Package{Name: job.Target.Name, Version: job.Target.Version}
 			})
 			return !known, err
@@ -217,7 +219,11 @@ func (x *executor) terminate(m *machine, t *steps.TerminateProcess) error {
 func (x *executor) owner(user, group string) (int, int, error) { return x.host.Owner(user, group) }
 func (x *executor) systemCommand(file string) bool             { return x.host.SystemCommand(file) }
 func (x *executor) root() bool                                 { return x.host.Root() }
-func (x *executor) inGroup(gid int) bool                       { return x.host.InGroup(gid) }
+
+// elevate: what a plan found to need root is left out here.
+func (x *executor) elevate(*machine, string) bool { return false }
+
+func (x *executor) inGroup(gid int) bool { return x.host.InGroup(gid) }
 
 func receiptOf(job Job, p Provenance, done *Applied, runs []runRecord) (*commit.Receipt, error) {
 	phases := make([]string, 0, len(job.Phases))
@@ -240,7 +246,7 @@ func receiptOf(job Job, p Provenance, done *Applied, runs []runRecord) (*commit.
 		r.Meta["purl"], r.Meta["revision"] = p.PURL, strconv.Itoa(p.Revision)
 	}
 	if job.Removal {
-		r.Phase += removalMark
+		r.Action = commit.ActionRemoval
 	}
 	var err error
 	if r.Target, err = encodeTarget(job.Target); err != nil {

@@ -303,12 +303,12 @@ func TestOwnersFollowReceipts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tx, err := other.Begin(set, commit.Options{NoSync: true})
+	job.Store = w.store
+	plan, err := interp.MakePlan(context.Background(), job, interp.Machine{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	job.Store = w.store
-	plan, err := interp.MakePlan(context.Background(), job, interp.Machine{})
+	tx, err := other.Begin(set, commit.Options{NoSync: true})
 	if err != nil {
 		t.Fatal(err)
 	}

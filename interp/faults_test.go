@@ -13,7 +13,7 @@ import (
 // step could repeat. Those of the decoder, the jail and the commit are tested
 // where those are.
 
-// A re-run of an overwriting move deleted what the first run had moved.
+// 1: a re-run of an overwriting move deleted what the first run had moved.
 func TestFaultMoveDeletesWhatItMoved(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "hb/Cellar/demo/1.0/a=A")
@@ -29,7 +29,7 @@ func TestFaultMoveDeletesWhatItMoved(t *testing.T) {
 	}
 }
 
-// Guards were honoured by three types of steps only.
+// 2: guards were honoured by three types of steps only.
 func TestFaultGuardsIgnored(t *testing.T) {
 	t.Parallel()
 	guard := `, "guards": [{"condition": "unless_exists", "id": "1", "base": "etc", "path": "mine"}]}`
@@ -69,7 +69,7 @@ func TestFaultGuardsIgnored(t *testing.T) {
 	}
 }
 
-// An upgrade or a wrong package directory that is a link sent changes outside.
+// 6: an upgrade or a wrong package directory that is a link sent changes outside.
 // Paths are physical: the link is followed inside only.
 func TestFaultLinkedPackageDirectory(t *testing.T) {
 	t.Parallel()
@@ -102,7 +102,7 @@ func TestFaultCopySource(t *testing.T) {
 	}
 }
 
-// set_permissions after a link step met the link, not a plain file.
+// 24: set_permissions after a link step met the link, not a plain file.
 func TestFaultPermissionsOfALink(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "hb/Cellar/demo/1.0/libexec/tool=x")

@@ -13,9 +13,6 @@ import (
 	"steps.example/steps"
 )
 
-// removalMark ends the phases of a receipt of a removal.
-const removalMark = " (removal)"
-
 // Installation is a version of a package that is installed: the receipts that
 // made it what it is, oldest first. It begins with the first apply and ends with an
 // uninstall; an upgrade hands it on to the next version.
@@ -27,38 +24,20 @@ type Installation struct {
 
 // Installed finds what is installed, by the receipts of a store, oldest first.
 func Installed(receipts []*commit.Receipt) []*Installation {
+	return installationsOf(commit.Installations(receipts))
+}
+
+// installedAs finds the installed versions of a package.
+func installedAs(store *commit.Store, name string) ([]*Installation, error) {
+	groups, err := store.Installed(name)
+	return installationsOf(groups), err
+}
+
+func installationsOf(groups [][]*commit.Receipt) []*Installation {
 	var out []*Installation
-	find := func(layout string, p commit.Package) int {
-		return slices.IndexFunc(out, func(i *Installation) bool { return i.Layout == layout && i.Package == p })
-	}
-	for _, r := range receipts {
-		here := find(r.Layout, r.Package)
-		switch r.Action {
-		case commit.ActionTrigger:
-		case commit.ActionUninstall:
-			if here >= 0 {
-				out = slices.Delete(out, here, here+1)
-			}
-		case commit.ActionUpgrade:
-			inst := &Installation{Package: r.Package, Layout: r.Layout}
-			if r.Replaces != nil {
-				if old := find(r.Layout, *r.Replaces); old >= 0 {
-					inst.Receipts = out[old].Receipts
-					out = slices.Delete(out, old, old+1)
-				}
-			}
-			inst.Receipts = append(inst.Receipts, r)
-			out = append(out, inst)
-		default:
-			if here < 0 && strings.HasSuffix(r.Phase, removalMark) {
-				continue // of something that was installed without a receipt
-			}
-			if here < 0 {
-				out = append(out, &Installation{Package: r.Package, Layout: r.Layout})
-				here = len(out) - 1
-			}
-			out[here].Receipts = append(out[here].Receipts, r)
-		}
+	for _, list := range groups {
+		last := list[len(list)-1]
+		out = append(out, &Installation{Package: last.Package, Layout: last.Layout, Receipts: list})
 	}
 	return out
 }
@@ -68,6 +47,15 @@ func (i *Installation) net() *changeset.Changeset {
 	list := make([]*changeset.Changeset, 0, len(i.Receipts))
 	for _, r := range i.Receipts {
 		list = append(list, r.Changeset)
+	}
+	return commit.Net(list)
+}
+
+// leaves is what all its receipts together say of paths, see [commit.Receipt.Leaves].
+func (i *Installation) leaves() *changeset.Changeset {
+	list := make([]*changeset.Changeset, 0, len(i.Receipts))
+	for _, r := range i.Receipts {
+		list = append(list, r.Leaves())
 	}
 	return commit.Net(list)
 }
@@ -210,16 +198,11 @@ func (e *NotInstalledError) Error() string {
 
 // Find finds an installed package by name and version; "" stands for the only one.
 func Find(store *commit.Store, name, version string) (*Installation, error) {
-	receipts, err := store.Receipts()
+	found, err := installedAs(store, name)
 	if err != nil {
 		return nil, err
 	}
-	var found []*Installation
-	for _, i := range Installed(receipts) {
-		if i.Package.Name == name && (version == "" || i.Package.Version == version) {
-			found = append(found, i)
-		}
-	}
+	found = slices.DeleteFunc(found, func(i *Installation) bool { return version != "" && i.Package.Version != version })
 	if len(found) == 1 {
 		return found[0], nil
 	}
@@ -236,11 +219,11 @@ func Find(store *commit.Store, name, version string) (*Installation, error) {
 // still makes sure that the installation is what it was when it was looked up.
 func (i *Installation) still(store *commit.Store) func() error {
 	return func() error {
-		receipts, err := store.Receipts()
+		list, err := installedAs(store, i.Package.Name)
 		if err != nil {
 			return err
 		}
-		for _, now := range Installed(receipts) {
+		for _, now := range list {
 			if now.Layout == i.Layout && now.Package == i.Package && slices.EqualFunc(i.Receipts, now.Receipts, func(a, b *commit.Receipt) bool { return a.ID == b.ID }) {
 				return nil
 			}

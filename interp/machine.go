@@ -41,6 +41,9 @@ type effects interface {
 	// systemCommand reports whether file, outside the roots, can be executed.
 	systemCommand(file string) bool
 	root() bool
+	// elevate notes that the step at work is one for a broker, and reports whether
+	// that is possible.
+	elevate(m *machine, why string) bool
 	// inGroup reports whether this process is in a group, and so may give its own
 	// files to it.
 	inGroup(gid int) bool

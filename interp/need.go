@@ -52,13 +52,18 @@ func (m *machine) mayRead(path string) error {
 	return m.need("read:home", "reading "+changeset.Printable(path)+" in the home directory")
 }
 
-// needRoot insists on the sudo capability and on being root.
+// needRoot insists on the sudo capability, and on root's rights.
 func (m *machine) needRoot(what string) error {
 	if err := m.need("sudo", what); err != nil {
 		return err
 	}
-	if !m.effects.root() {
-		return &NeedError{What: what, Lack: "needs root, and this process is not root"}
+	return m.asRoot(what)
+}
+
+// asRoot insists on root's rights: this process', or a broker's, see [Privileged].
+func (m *machine) asRoot(what string) error {
+	if m.effects.root() || m.effects.elevate(m, what) {
+		return nil
 	}
-	return nil
+	return &NeedError{What: what, Lack: "needs root, and this process is not root"}
 }

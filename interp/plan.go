@@ -33,6 +33,12 @@ type Job struct {
 	// nil means that nothing is known of that. Apply asks its own.
 	Store *commit.Store
 
+	// Broker says that there is one for the steps that need root: they are
+	// [Plan.Privileged]. Otherwise they are refused, and NoBroker says why there is
+	// none.
+	Broker   bool
+	NoBroker string
+
 	// own are links, by path, that the package's installed version made: a link
 	// step may put its own in their place.
 	own map[string]string
@@ -65,7 +71,9 @@ type Plan struct {
 	// package's as they are.
 	Spared  []commit.Spared
 	Adopted []commit.Adopted
-	settled settled
+	// Privileged are the steps that the broker is to do.
+	Privileged []Privileged
+	settled    settled
 }
 
 // Action is a step that executes something.
@@ -142,6 +150,11 @@ func MakePlan(ctx context.Context, job Job, host Host) (*Plan, error) {
 	}
 	defer set.Close()
 	if job.Store != nil {
+		release, err := job.Store.Share("plan")
+		if err != nil {
+			return nil, err
+		}
+		defer release()
 		if env.claims.ledger, err = newLedger(job.Store); err != nil {
 			return nil, err
 		}
@@ -153,8 +166,12 @@ func MakePlan(ctx context.Context, job Job, host Host) (*Plan, error) {
 // left. Each is judged by its own rules.
 func makePlan(ctx context.Context, envs []*environment, jobs []Job, host Host, set *fsroot.Set) (_ *Plan, err error) {
 	plan := &Plan{}
-	m := &machine{environment: envs[0], ctx: ctx, effects: &planner{host: host, plan: plan}}
-	if m.view, err = newView(envs[0], set, host); err != nil {
+	noted := &planner{host: host, plan: plan}
+	if !host.Root() {
+		noted.marks = map[int]string{}
+	}
+	m := &machine{environment: envs[0], ctx: ctx, effects: noted}
+	if m.view, err = m.planned(set, host); err != nil {
 		return nil, err
 	}
 	for k, job := range jobs {
@@ -178,6 +195,11 @@ func makePlan(ctx context.Context, envs []*environment, jobs []Job, host Host, s
 	}
 	plan.settled, plan.Spared, plan.Adopted = m.settled, m.settled.spared, m.settled.adopted
 	plan.Warnings, plan.Outcomes, plan.Triggers = m.warnings, m.outcomes, m.triggers
+	if noted.marks != nil {
+		if err := plan.elevate(ctx, envs, jobs, ends, host, set, noted.marks); err != nil {
+			return nil, err
+		}
+	}
 	first := 0
 	for k, env := range envs {
 		own := stepsOf(plan.Changes, first, ends[k], len(envs) == 1)
@@ -213,12 +235,23 @@ func stepsOf(cs *changeset.Changeset, first, last int, all bool) *changeset.Chan
 }
 
 func newView(env *environment, set *fsroot.Set, host Host) (*view.View, error) {
-	return view.New(set, view.Options{
+	return view.New(set, viewOptions(env, host))
+}
+
+// planned is a view where what the user cannot write to is for [machine.denied] to decide.
+func (m *machine) planned(set *fsroot.Set, host Host) (*view.View, error) {
+	opt := viewOptions(m.environment, host)
+	opt.Denied = m.denied
+	return view.New(set, opt)
+}
+
+func viewOptions(env *environment, host Host) view.Options {
+	return view.Options{
 		Umask:     env.Umask,
 		KeepOwner: host.Root(),
 		Missing:   env.roots(),
 		Now:       time.Now().UnixNano(),
-	})
+	}
 }
 
 // rules are what the layout and the user's approvals make of a changeset whose

@@ -13,6 +13,8 @@ var errPlanned = errors.New("planned, not run")
 type planner struct {
 	host Host
 	plan *Plan
+	// marks are the steps that need root, and why; nil where all are refused.
+	marks map[int]string
 }
 
 func (p *planner) run(m *machine, r *Run) ([]byte, error) {
@@ -39,7 +41,18 @@ func (p *planner) terminate(m *machine, t *steps.TerminateProcess) error {
 func (p *planner) owner(user, group string) (int, int, error) { return p.host.Owner(user, group) }
 func (p *planner) systemCommand(file string) bool             { return p.host.SystemCommand(file) }
 func (p *planner) root() bool                                 { return p.host.Root() }
-func (p *planner) inGroup(gid int) bool                       { return p.host.InGroup(gid) }
+
+func (p *planner) elevate(m *machine, why string) bool {
+	if p.marks == nil {
+		return false
+	}
+	if p.marks[m.step] == "" {
+		p.marks[m.step] = why
+	}
+	return true
+}
+
+func (p *planner) inGroup(gid int) bool { return p.host.InGroup(gid) }
 
 func terminateOf(m *machine, t *steps.TerminateProcess) *Terminate {
 	return &Terminate{Step: m.step, Name: m.expand(t.Name), Full: t.Match == "full"}

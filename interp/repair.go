@@ -33,11 +33,7 @@ func (i *Installation) Repair(ctx context.Context, now Target, host Host, opt Ap
 	if !known && !errors.Is(err, ErrNotStored) {
 		return nil, err
 	}
-	receipts, err := opt.Store.Receipts()
-	if err != nil {
-		return nil, err
-	}
-	w := work{ready: i.still(opt.Store), roots: i.roots()}
+	w := work{verb: "repair", ready: i.still(opt.Store), roots: i.roots()}
 	if known {
 		w.roots = append(w.roots, job.Target.roots()...)
 	}
@@ -47,7 +43,7 @@ func (i *Installation) Repair(ctx context.Context, now Target, host Host, opt Ap
 			return err
 		}
 		r := repair{x: x, kept: kept, receipts: i.Receipts, will: map[string]changeset.Kind{}}
-		if err := r.find(i.net(), others(i, receipts)); err != nil {
+		if err := r.find(i); err != nil {
 			return err
 		}
 		if known {
@@ -66,26 +62,13 @@ func (i *Installation) Repair(ctx context.Context, now Target, host Host, opt Ap
 		return x.apply(&changeset.Changeset{Changes: r.changes}, x.freeRules(r.env))
 	}
 	w.receipt = func(r *commit.Receipt) {
-		r.Action, r.Package, r.Layout = commit.ActionRepair, i.Package, i.Layout
+		r.Action, r.Package, r.Layout, r.Left = commit.ActionRepair, i.Package, i.Layout, out.Left
 	}
 	done, err := transact(ctx, host, opt, w)
 	if done != nil {
 		out.Applied = *done
 	}
 	return out, err
-}
-
-// others are the paths on which a later receipt of another package has the last
-// word.
-func others(i *Installation, receipts []*commit.Receipt) map[string]bool {
-	last := map[string]bool{} // by path: it is another's
-	for _, r := range receipts {
-		own := slices.ContainsFunc(i.Receipts, func(o *commit.Receipt) bool { return o.ID == r.ID })
-		for _, c := range r.Changeset.Changes {
-			last[c.Path] = !own
-		}
-	}
-	return last
 }
 
 // repair works out the changes.
@@ -118,11 +101,13 @@ func (d *drifted) needsContent() bool {
 	return d.After != nil && d.After.Kind == changeset.File && d.has(commit.DriftMissing, commit.DriftKindOf, commit.DriftContent)
 }
 
-// find lists what differs.
-func (r *repair) find(net *changeset.Changeset, others map[string]bool) error {
+// find lists what differs, where no other package has the last word.
+func (r *repair) find(inst *Installation) error {
 	reach := &changeset.Changeset{}
-	for _, c := range net.Changes {
-		if _, _, ok := r.x.set.Locate(c.Path); ok && !others[c.Path] {
+	for _, c := range inst.leaves().Changes {
+		last, _, _ := r.x.known.owners.Last(c.Path)
+		own := slices.ContainsFunc(inst.Receipts, func(o *commit.Receipt) bool { return o.ID == last })
+		if _, _, ok := r.x.set.Locate(c.Path); ok && own {
 			reach.Changes = append(reach.Changes, c)
 		}
 	}
@@ -231,7 +216,7 @@ func (r *repair) plan() error {
 			return err
 		}
 		if reason != "" {
-			r.left = append(r.left, Left{d.Path, reason})
+			r.left = append(r.left, Left{Path: d.Path, Reason: reason})
 		}
 	}
 	return nil

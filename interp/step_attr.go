@@ -30,7 +30,9 @@ func (m *machine) setOwnership(s *steps.SetOwnership) error {
 	return m.attributes(s.Paths, s.NonRecursive, func(p string, st *changeset.State) error {
 		own := st.UID == uid || st.UID == changeset.KeepOwner
 		if !m.effects.root() && !(own && (st.GID == gid || m.effects.inGroup(gid))) {
-			return &NeedError{What: "changing the owner of " + changeset.Printable(p), Lack: "needs root, and this process is not root"}
+			if err := m.asRoot("changing the owner of " + changeset.Printable(p)); err != nil {
+				return err
+			}
 		}
 		return m.view.Chown(p, uid, gid, true)
 	})

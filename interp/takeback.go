@@ -1,6 +1,7 @@
 package interp
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -22,6 +23,8 @@ type takeBack struct {
 	// env is nil where the document is not known.
 	env   *environment
 	purge bool
+	// force passes over what is damaged in the store.
+	force bool
 
 	cs   *changeset.Changeset
 	left []Left
@@ -29,8 +32,12 @@ type takeBack struct {
 	back map[string]bool // directories that will be there again
 }
 
-func (t *takeBack) plan(net *changeset.Changeset) error {
-	t.cs = &changeset.Changeset{}
+func (t *takeBack) plan(receipts []*commit.Receipt) (err error) {
+	t.cs, t.gone, t.back = &changeset.Changeset{}, map[string]bool{}, map[string]bool{}
+	if t.kept, err = t.x.tx.Keep(receipts); err != nil && !(t.force && errors.Is(err, commit.ErrDamaged)) {
+		return err
+	}
+	net := (&Installation{Receipts: receipts}).net()
 	// A root that is not there any more has nothing below it.
 	reach := &changeset.Changeset{}
 	for _, c := range net.Changes {
@@ -75,7 +82,7 @@ func (t *takeBack) plan(net *changeset.Changeset) error {
 }
 
 func (t *takeBack) leave(path, format string, args ...any) {
-	t.left = append(t.left, Left{path, fmt.Sprintf(format, args...)})
+	t.left = append(t.left, Left{Path: path, Reason: fmt.Sprintf(format, args...)})
 }
 
 // spared reports whether the user wants the path left alone.
@@ -193,7 +200,10 @@ func (t *takeBack) returns(c *changeset.Change, drifts []commit.Drift, moved *ch
 		change.After.MTime = 0
 	case c.Before.Kind == changeset.Symlink:
 	case c.Before.Kind == changeset.File && c.Stamp != nil:
-		content, ok := t.kept.Content(c.Path, *c.Stamp)
+		content, ok := (*changeset.Content)(nil), false
+		if t.kept != nil {
+			content, ok = t.kept.Content(c.Path, *c.Stamp)
+		}
 		if !ok {
 			return stay("what was there before is no longer kept")
 		}

@@ -17,6 +17,8 @@ import (
 // work is what one transaction does. Everything that changes the tree, an apply,
 // an upgrade, a removal or a repair, is one.
 type work struct {
+	// verb is what the user knows it as.
+	verb string
 	// jobs are interpreted one after the other, each on what the one before left.
 	jobs []Job
 	// last is done after them; nil for nothing.
@@ -63,18 +65,18 @@ func transact(ctx context.Context, host Host, opt ApplyOptions, w work) (_ *Appl
 		return nil, err
 	}
 	defer set.Close()
-	tx, err := opt.Store.Begin(set, commit.Options{})
+	tx, err := opt.Store.Begin(set, commit.Options{Done: ctx.Done(), For: w.verb})
 	if err != nil {
 		return nil, err
 	}
 	defer func() {
-		if err == nil {
-			return
-		}
-		if undo := tx.Rollback(); undo != nil {
-			err = errors.Join(err, undo)
+		if err != nil {
+			err = tx.Abandon(err)
 		}
 	}()
+	if err := CheckPartners(opt.Store); err != nil {
+		return nil, err
+	}
 	if w.ready != nil {
 		if err := w.ready(); err != nil {
 			return nil, err
@@ -102,12 +104,19 @@ func transact(ctx context.Context, host Host, opt ApplyOptions, w work) (_ *Appl
 		return done, &RefusedError{Refusals: plan.Refused}
 	}
 	x := &executor{host: host, set: set, tx: tx, known: known, mode: opt.Capture}
+	// What needs root is done last, by the broker.
+	rest := plan
+	if len(plan.Privileged) > 0 {
+		if rest, err = planRest(ctx, envs, w, host, set, plan); err != nil {
+			return done, err
+		}
+	}
 	switch {
-	case len(plan.Actions) > 0:
+	case len(rest.Actions) > 0:
 		err = x.execute(ctx, envs, w, done)
-	case !plan.Changes.Empty():
+	case !rest.Changes.Empty():
 		x.changed = true
-		err = tx.Apply(plan.Changes)
+		err = tx.Apply(rest.Changes)
 	}
 	if err == nil && w.last != nil {
 		err = w.last(x)
@@ -115,7 +124,14 @@ func transact(ctx context.Context, host Host, opt ApplyOptions, w work) (_ *Appl
 	if err != nil {
 		return done, err
 	}
-	if len(plan.Actions) == 0 && !x.changed && len(done.Triggers) == 0 && len(plan.Adopted) == 0 {
+	var above *ascent
+	if len(plan.Privileged) > 0 {
+		if above, err = x.ascend(ctx, envs[0], w.jobs[0], plan.Privileged, opt); err != nil {
+			return done, err
+		}
+	}
+	defer func() { err = errors.Join(err, above.end()) }()
+	if above == nil && len(plan.Actions) == 0 && !x.changed && len(done.Triggers) == 0 && len(plan.Adopted) == 0 {
 		if keep, err := w.keeps(); err != nil || !keep {
 			return done, errors.Join(err, tx.Rollback())
 		}
@@ -132,6 +148,9 @@ func transact(ctx context.Context, host Host, opt ApplyOptions, w work) (_ *Appl
 	}
 	if w.receipt != nil {
 		w.receipt(receipt)
+	}
+	if err = above.commit(receipt); err != nil {
+		return done, err
 	}
 	if _, err = tx.Commit(receipt); err != nil {
 		return done, err

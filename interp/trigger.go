@@ -87,7 +87,7 @@ func RunTriggers(ctx context.Context, now Target, host Host, opt ApplyOptions) (
 		return nil, err
 	}
 	return transact(ctx, host, opt, work{
-		jobs: jobs, ready: sameTriggers(opt.Store, receipts), always: anyway,
+		verb: "trigger", jobs: jobs, ready: sameTriggers(opt.Store, receipts), always: anyway,
 		receipt: func(r *commit.Receipt) {
 			r.Action, r.Package = commit.ActionTrigger, commit.Package{Name: triggerPackage}
 			for _, p := range pending {

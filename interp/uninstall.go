@@ -3,7 +3,6 @@ package interp
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 
 	"steps.example/interp/changeset"
@@ -27,10 +26,7 @@ type Removed struct {
 }
 
 // Left is a path that was not taken back.
-type Left struct {
-	Path   string `json:"path"`
-	Reason string `json:"reason"`
-}
+type Left = commit.Left
 
 // Remove uninstalls the package, in one transaction: the phases of the removal in
 // the document that it was installed with, then what its receipts made goes, and
@@ -41,7 +37,7 @@ type Left struct {
 // What comes back is a copy with the content, mode, owner and time that it had; it
 // has no extended attributes and is no hard link.
 func (i *Installation) Remove(ctx context.Context, now Target, host Host, opt ApplyOptions, how RemoveOptions) (*Removed, error) {
-	w := work{ready: i.still(opt.Store), always: anyway, roots: i.roots(), force: how.Force}
+	w := work{verb: "uninstall", ready: i.still(opt.Store), always: anyway, roots: i.roots(), force: how.Force}
 	job, err := i.job(opt.Store, now, true)
 	known := err == nil
 	switch {
@@ -53,27 +49,21 @@ func (i *Installation) Remove(ctx context.Context, now Target, host Host, opt Ap
 	}
 	out := &Removed{}
 	w.last = func(x *executor) error {
-		kept, err := x.tx.Keep(i.Receipts)
-		if err != nil {
-			return err
-		}
-		t := takeBack{
-			x: x, kept: kept, self: commit.Identity{Layout: i.Layout, Name: i.Package.Name},
-			purge: how.Purge, gone: map[string]bool{}, back: map[string]bool{},
-		}
+		t := takeBack{x: x, self: commit.Identity{Layout: i.Layout, Name: i.Package.Name}, purge: how.Purge, force: how.Force}
 		if known {
+			var err error
 			if t.env, err = newEnvironment(job.Target); err != nil {
 				return err
 			}
 		}
-		if err := t.plan(i.net()); err != nil {
+		if err := t.plan(i.Receipts); err != nil {
 			return err
 		}
 		out.Left = t.left
 		return x.apply(t.cs, x.freeRules(t.env))
 	}
 	w.receipt = func(r *commit.Receipt) {
-		r.Action, r.Package, r.Layout = commit.ActionUninstall, i.Package, i.Layout
+		r.Action, r.Package, r.Layout, r.Left = commit.ActionUninstall, i.Package, i.Layout, out.Left
 	}
 	done, err := transact(ctx, host, opt, w)
 	if done != nil {
@@ -97,5 +87,3 @@ func (x *executor) freeRules(env *environment) changeset.Rules {
 	rules.Approved = slices.Concat(rules.Approved, []string{changeset.SetIDCapability, changeset.LinkOutCapability})
 	return rules
 }
-
-func (l Left) String() string { return fmt.Sprintf("%s: %s", changeset.Printable(l.Path), l.Reason) }

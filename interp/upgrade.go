@@ -25,7 +25,7 @@ func Upgrade(ctx context.Context, old *Installation, job Job, host Host, opt App
 	}
 	job.own, job.defers = old.links(), opt.Defer
 	return transact(ctx, host, opt, work{
-		jobs: []Job{removal, job}, ready: old.still(opt.Store), always: anyway, document: job.Document,
+		verb: "upgrade", jobs: []Job{removal, job}, ready: old.still(opt.Store), always: anyway, document: job.Document,
 		receipt: func(r *commit.Receipt) {
 			r.Action, r.Replaces = commit.ActionUpgrade, &old.Package
 		},

@@ -3,6 +3,7 @@ package view
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 
 	"golang.org/x/sys/unix"
 
@@ -26,14 +27,27 @@ type Error struct {
 }
 
 func (e *Error) Error() string {
-	path := changeset.Printable(e.Path)
+	path := changeset.Printable(shown(e.Path))
 	if e.Link != "" {
 		return fmt.Sprintf("%s %s: the symlink %s leads out of the directories that this package may touch", e.Op, path, changeset.Printable(e.Link))
 	}
 	if errors.Is(e.Err, fsroot.ErrOutside) {
 		return fmt.Sprintf("%s %s: outside the directories that this package may touch", e.Op, path)
 	}
-	return fmt.Sprintf("%s %s: %v", e.Op, path, e.Err)
+	err := e.Err
+	if at, ok := err.(*fs.PathError); ok && at.Path == e.Path {
+		err = at.Err
+	}
+	return fmt.Sprintf("%s %s: %v", e.Op, path, err)
+}
+
+// shown is a path as it is told: of one that is very long, both ends.
+func shown(path string) string {
+	const most, start, end = 240, 120, 60
+	if len(path) <= most {
+		return path
+	}
+	return fmt.Sprintf("%s…%s (%d bytes)", path[:start], path[len(path)-end:], len(path))
 }
 
 func (e *Error) Unwrap() error { return e.Err }

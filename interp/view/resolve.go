@@ -26,6 +26,9 @@ func (v *View) resolve(op, path string, follow bool) (place, error) {
 	if !strings.HasPrefix(path, "/") {
 		return place{}, &Error{Op: op, Path: path, Err: errors.New("not an absolute path")}
 	}
+	if len(path) >= unix.PathMax {
+		return place{}, fail(op, path, unix.ENAMETOOLONG)
+	}
 	slash := strings.LastIndexByte(path, '/')
 	last := path[slash+1:]
 	if last == "" || last == "." {

@@ -43,6 +43,10 @@ type Options struct {
 	Missing []string
 	// Now is the time, in nanoseconds since 1970, that touch sets.
 	Now int64
+	// Denied is asked about a real directory whose entries the process may not change,
+	// by its physical path: true lets them be changed in the view all the same, since
+	// somebody else will do it. Nil is false.
+	Denied func(dir string) bool
 }
 
 // New pictures the tree below the roots of set.

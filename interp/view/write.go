@@ -67,12 +67,16 @@ func (v *View) mayChange(dir *node) error {
 		if err != nil {
 			return err
 		}
+		err = unix.Faccessat(d.FD(), ".", unix.W_OK|unix.X_OK, unix.AT_EACCESS)
+		if err == unix.EROFS {
+			return fmt.Errorf("change the directory %s: %w", b.path, err)
+		}
 		b.write = yes
-		if err := unix.Faccessat(d.FD(), ".", unix.W_OK|unix.X_OK, unix.AT_EACCESS); err != nil {
+		if err != nil {
 			b.write = no
 		}
 	}
-	if b.write == no {
+	if b.write == no && (v.opt.Denied == nil || !v.opt.Denied(b.path)) {
 		return fmt.Errorf("no permission to change the directory %s", b.path)
 	}
 	return nil

@@ -1,0 +1,84 @@
+package interp
+
+import (
+	"slices"
+
+	"steps.example/interp/commit"
+)
+
+// Verified is how the tree compares with what was applied.
+type Verified struct {
+	// Receipts and Paths are how many were looked at.
+	Receipts, Paths int
+	Drifts          []Drifted
+}
+
+// Drifted is a difference, and the receipt that has the last word on the path.
+type Drifted struct {
+	Receipt string `json:"receipt"`
+	commit.Drift
+}
+
+// Verify compares the tree with the receipts of all that is installed, and with those
+// of caches that were rebuilt for everybody. Where several name a path, the newest
+// of what is installed has the last word. It changes nothing, and nobody else may
+// meanwhile: while a transaction goes on it fails with a [*commit.LockedError].
+func Verify(store *commit.Store) (*Verified, error) {
+	release, err := store.Share("verify")
+	if err != nil {
+		return nil, err
+	}
+	defer release()
+	receipts, err := store.Receipts()
+	if err != nil {
+		return nil, err
+	}
+	live := map[string]bool{}
+	for _, i := range Installed(receipts) {
+		for _, r := range i.Receipts {
+			live[r.ID] = true
+		}
+	}
+	out := &Verified{}
+	spoken := map[string]bool{} // paths on which the last word was said
+	compare := func(r *commit.Receipt) error {
+		drifts, err := store.Verify(r)
+		if err != nil {
+			return err
+		}
+		out.Receipts++
+		for _, d := range drifts {
+			if !spoken[d.Path] {
+				out.Drifts = append(out.Drifts, Drifted{r.ID, d})
+			}
+		}
+		for _, c := range r.Leaves().Changes {
+			if !spoken[c.Path] {
+				spoken[c.Path] = true
+				out.Paths++
+			}
+		}
+		return nil
+	}
+	for _, r := range slices.Backward(receipts) {
+		if live[r.ID] {
+			if err := compare(r); err != nil {
+				return nil, err
+			}
+		}
+	}
+	for _, r := range slices.Backward(receipts) {
+		switch {
+		case live[r.ID]:
+		case r.Action == commit.ActionTrigger:
+			if err := compare(r); err != nil {
+				return nil, err
+			}
+		default: // What was uninstalled later may have taken a cache along.
+			for _, c := range r.Changeset.Changes {
+				spoken[c.Path] = true
+			}
+		}
+	}
+	return out, nil
+}
