@@ -1,6 +1,7 @@
 package signer
 
 import (
+	"bytes"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/x509"
@@ -42,6 +43,24 @@ func checkBundleSize(size, limit int64) error {
 	return nil
 }
 
+// maxMembers bounds the members and elements in a bundle. One with all the log entries,
+// proofs and timestamps that sigstore-go takes has about 3000. Empty ones, three bytes
+// each, would cost twenty times their size in memory.
+const maxMembers = 10_000
+
+// checkBundle refuses what would cost more to parse than a bundle is worth. The count
+// of commas is no less than that of members beyond the first of each object and list,
+// and how deep those nest is bounded by the parser.
+func checkBundle(data []byte, limit int64) error {
+	if err := checkBundleSize(int64(len(data)), limit); err != nil {
+		return err
+	}
+	if n := bytes.Count(data, []byte(",")); n > maxMembers {
+		return fail(KindTooLarge, "check where it comes from", "bundle: about %d members, more than %d", n, maxMembers)
+	}
+	return nil
+}
+
 // envelope is a bundle of the one shape that this package accepts: v0.3, a DSSE
 // envelope with one signature and our payload type, and a key hint or one P-256
 // certificate. Nothing in it is authenticated yet.
@@ -57,7 +76,7 @@ const badBundle = "make the bundle with `steps sign`"
 // parseBundle checks sizes first and shape next, so that sigstore-go sees nothing but
 // the part of its format that is used here.
 func parseBundle(data []byte, limits Limits) (envelope, error) {
-	if err := checkBundleSize(int64(len(data)), limits.BundleBytes); err != nil {
+	if err := checkBundle(data, limits.BundleBytes); err != nil {
 		return envelope{}, err
 	}
 	proto := new(protobundle.Bundle)
@@ -85,7 +104,9 @@ func parseBundle(data []byte, limits Limits) (envelope, error) {
 	}
 	b, err := bundle.NewBundle(proto)
 	if err != nil {
-		return envelope{}, fail(KindMalformed, badBundle, "bundle: %s", printable(err))
+		// The signature may be fine, and what testifies to it cut off on the way.
+		return envelope{}, fail(KindMalformed, "fetch it again, whole; if the signer gave it out like this, have the package signed again",
+			"bundle: %s", printable(err))
 	}
 	e.bundle = b
 	return e, nil

@@ -29,7 +29,7 @@ type Artifact struct {
 // policy is for [Verify].
 func VerifyArtifact(data []byte, r *TrustRoot, a Artifact) error {
 	const hint = "check the file, its bundle and who should have signed it"
-	if err := checkBundleSize(int64(len(data)), maxLimits.BundleBytes); err != nil {
+	if err := checkBundle(data, maxLimits.BundleBytes); err != nil {
 		return err
 	}
 	if r == nil {

@@ -53,8 +53,10 @@
 //     machine, and who may write it, is for the caller.
 //   - A wrong clock, where the policy judges a key by it. With "time": "tsa", and for
 //     identities, a timestamp authority decides. issuedAt is the signer's claim.
-//   - Split views. An entry in a transparency log can be found by who watches the log;
-//     nothing here asks whether the log shows everybody the same.
+//   - Split views, unless the policy names witnesses, who cosign a log that shows
+//     everybody the same. Without them, package logwatch finds a second history, once
+//     somebody who was shown it compares. Whoever signs should watch the log for entries
+//     under its name that it did not make; nothing here does.
 //   - Names that look alike. Control, bidirectional and unnormalised characters
 //     are refused; а (Cyrillic) and a (Latin) are different names.
 //   - Other spellings of one package. Purls are compared byte for byte in their

@@ -8,6 +8,7 @@ import (
 	"github.com/sigstore/sigstore-go/pkg/bundle"
 	"github.com/sigstore/sigstore-go/pkg/root"
 	"github.com/sigstore/sigstore-go/pkg/verify"
+	"github.com/transparency-dev/merkle/proof"
 )
 
 // evidence is what a rule demands beside the signature. The numbers come from the
@@ -54,7 +55,7 @@ func (e evidence) diagnose(b *bundle.Bundle, material root.TrustedMaterial, sign
 	if e.logs > 0 {
 		stamps, logErr := verify.VerifyTlogEntry(b, material, e.logs, true)
 		if logErr != nil {
-			return fail(KindEvidence, hint, "bundle: transparency log: %s", printable(logErr))
+			return fail(KindEvidence, hint, "bundle: transparency log: %s", logFault(logErr))
 		}
 		times = len(stamps)
 	}
@@ -76,6 +77,15 @@ func (e evidence) diagnose(b *bundle.Bundle, material root.TrustedMaterial, sign
 			"bundle: the signature is not by %s over this payload", signer)
 	}
 	return fail(KindEvidence, hint, "bundle: %s", printable(err))
+}
+
+// logFault words an error about log entries. A proof that leads elsewhere is reported
+// with its roots as lists of numbers, which nobody can compare with what logs print.
+func logFault(err error) string {
+	if e, ok := errors.AsType[proof.RootMismatchError](err); ok {
+		return fmt.Sprintf("the entry is not in the tree that the log signed: its proof leads to root %x, not to %x", e.CalculatedRoot, e.ExpectedRoot)
+	}
+	return printable(err)
 }
 
 func checkSignature(b *bundle.Bundle, material root.TrustedMaterial) error {

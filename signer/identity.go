@@ -103,7 +103,7 @@ func parseNamePattern(s string) (p *regexp.Regexp, reason string) {
 	inner, begins := strings.CutPrefix(s, "^")
 	inner, ends := strings.CutSuffix(inner, "$")
 	switch {
-	case !identityText.MatchString(s):
+	case !isIdentityText(s):
 		return nil, "is not 1 to 1000 visible ASCII characters"
 	case !begins || !ends:
 		return nil, "does not begin with ^ and end with $"

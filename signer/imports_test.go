@@ -25,6 +25,7 @@ func TestImports(t *testing.T) {
 		github.com/sigstore/sigstore-go/pkg/root
 		github.com/sigstore/sigstore-go/pkg/sign github.com/sigstore/sigstore-go/pkg/verify
 		github.com/sigstore/sigstore/pkg/signature
+		github.com/transparency-dev/formats/note github.com/transparency-dev/merkle/proof golang.org/x/mod/sumdb/note
 		golang.org/x/text/unicode/norm google.golang.org/protobuf/encoding/protojson
 		steps.example/steps`) {
 		allowed[path] = true

@@ -2,11 +2,14 @@ package signer
 
 import (
 	"bytes"
+	"cmp"
 	"crypto"
 	"crypto/rsa"
 	"crypto/sha512"
 	"crypto/x509"
 	"encoding/base64"
+	"errors"
+	"fmt"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -20,6 +23,7 @@ const (
 	maxAPIKeys       = 8
 	maxJWSHeader     = 1 << 10
 	maxJWSSignatures = 16
+	maxJWSHeaders    = 16 // members of one
 	minRSABits       = 2048
 	maxRSABits       = 8192
 )
@@ -81,14 +85,66 @@ type API struct {
 
 // jws is a JSON web signature, general form.
 type jws struct {
-	Payload    string         `json:"payload"`
-	Signatures []jwsSignature `json:"signatures"`
+	Payload    string        `json:"payload"`
+	Signatures jwsSignatures `json:"signatures"`
 }
 
 type jwsSignature struct {
-	Protected string         `json:"protected"`
-	Header    map[string]any `json:"header"`
-	Signature string         `json:"signature"`
+	Protected string   `json:"protected"`
+	Header    jwsKeyID `json:"header"`
+	Signature string   `json:"signature"`
+}
+
+// jwsSignatures is a list that is bounded while it is read: a file of the greatest size
+// could hold forty million empty signatures.
+type jwsSignatures []jwsSignature
+
+// UnmarshalJSONFrom implements [json.UnmarshalerFrom].
+func (l *jwsSignatures) UnmarshalJSONFrom(d *jsontext.Decoder) error {
+	if token, err := d.ReadToken(); err != nil || token.Kind() != jsontext.KindBeginArray {
+		return cmp.Or(err, errors.New("is not a list"))
+	}
+	for d.PeekKind() != jsontext.KindEndArray {
+		if len(*l) == maxJWSSignatures {
+			return fmt.Errorf("has more than %d elements", maxJWSSignatures)
+		}
+		var s jwsSignature
+		if err := json.UnmarshalDecode(d, &s); err != nil {
+			return err
+		}
+		*l = append(*l, s)
+	}
+	_, err := d.ReadToken()
+	return err
+}
+
+// jwsKeyID is the kid in an unprotected header. The other members are nothing to us, but
+// have to be few and texts.
+type jwsKeyID string
+
+// UnmarshalJSONFrom implements [json.UnmarshalerFrom].
+func (k *jwsKeyID) UnmarshalJSONFrom(d *jsontext.Decoder) error {
+	if token, err := d.ReadToken(); err != nil || token.Kind() != jsontext.KindBeginObject {
+		return cmp.Or(err, errors.New("is not an object"))
+	}
+	for n := 0; d.PeekKind() != jsontext.KindEndObject; n++ {
+		name, err := d.ReadToken()
+		if err != nil {
+			return err
+		}
+		is := name.String() == "kid"
+		value, err := d.ReadToken()
+		switch {
+		case err != nil:
+			return err
+		case value.Kind() != jsontext.KindString || n == maxJWSHeaders:
+			return errors.New("has something other than a few texts")
+		case is:
+			*k = jwsKeyID(value.String())
+		}
+	}
+	_, err := d.ReadToken()
+	return err
 }
 
 // jwsHeader is the one protected header that is accepted, in any order of members.
@@ -129,11 +185,11 @@ func VerifyAPI(data []byte, policy *Policy, obtained, now time.Time) (*API, erro
 	if err := json.Unmarshal(data, &file, json.RejectUnknownMembers(true)); err != nil {
 		return nil, fail(KindMalformed, hint, "Homebrew API: not a JSON web signature: %s", jsonFault(err))
 	}
-	if n := len(file.Signatures); n == 0 || n > maxJWSSignatures {
-		return nil, fail(KindMalformed, hint, "Homebrew API: %d signatures, want 1 to %d", n, maxJWSSignatures)
+	if len(file.Signatures) == 0 {
+		return nil, fail(KindMalformed, hint, "Homebrew API: 0 signatures, want 1 to %d", maxJWSSignatures)
 	}
 	for _, s := range file.Signatures {
-		kid, _ := s.Header["kid"].(string)
+		kid := string(s.Header)
 		key := trust.keys[kid]
 		if key == nil {
 			continue

@@ -73,7 +73,7 @@ func goodSignature(payload string) webSignature {
 
 func webSigned(t testing.TB, payload string, list ...webSignature) []byte {
 	t.Helper()
-	var signatures []any
+	signatures := []any{}
 	for _, s := range list {
 		signatures = append(signatures, s.encode(t))
 	}

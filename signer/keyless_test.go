@@ -205,7 +205,11 @@ func TestIdentityPatterns(t *testing.T) {
 				t.Error(err)
 			}
 			if !tc.accepted {
-				wantError(t, err, KindUntrustedKey, "does not list")
+				want := "does not list"
+				if tc.buildSigner != "" {
+					want = "buildSigner"
+				}
+				wantError(t, err, KindUntrustedKey, want)
 			}
 		})
 	}

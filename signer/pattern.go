@@ -29,6 +29,9 @@ func patternSegments(s string) (p pattern, reason string) {
 	if len(s) > maxNameBytes {
 		return nil, "is too long"
 	}
+	if hasScope(s) {
+		return nil, scopeFault
+	}
 	if strings.ContainsAny(s, "@?#") {
 		return nil, "has a version, qualifiers or a subpath, which rules do not look at"
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/go-json-experiment/json"
+	"github.com/sigstore/sigstore-go/pkg/fulcio/certificate"
 )
 
 const maxPolicyBytes = 1 << 20
@@ -39,10 +40,11 @@ type Policy struct {
 	digest  [32]byte
 }
 
-// trustPin names a trust root and says what is in it.
+// trustPin names a trust root and says what is in it, and who watches its logs.
 type trustPin struct {
-	path   string
-	sha256 [32]byte
+	path      string
+	sha256    [32]byte
+	witnesses witnesses
 }
 
 // rule trusts signatures for the packages it matches, if each of its groups made one.
@@ -102,6 +104,9 @@ func (p *Policy) Limits() Limits { return p.limits }
 // not trusted; of several rules that match, only the first counts. A registry is
 // compared exactly; in a package, * is a whole segment or ends the last one, and never
 // reaches over a slash. The schema of trust policies has the members one by one.
+//
+// "trust" may have "witnesses": {"threshold": 2, "keys": […]}: then each log entry that
+// a rule demands has to have a checkpoint which that many of them cosigned.
 //
 // A rule may have "allOf", a list of {"anyOf": […]}, in the place of "anyOf": then a
 // signer of each is needed, and [VerifyAll] takes their bundles.
@@ -179,9 +184,27 @@ func (r *rule) groupFor(e envelope) (n int, key *trustedKey, id *identity, err e
 			}
 		}
 	}
+	if want := r.otherBuild(who); want != "" {
+		return 0, nil, nil, fail(KindUntrustedKey, "check where the bundle comes from; if the build is right, correct buildSigner in the rule",
+			"bundle: signed by %q, which the rule for %s lists, but its certificate says buildSigner %q, not %q",
+			clip(who.SubjectAlternativeName, 200), where, clip(who.BuildSignerURI, 200), want)
+	}
 	return 0, nil, nil, fail(KindUntrustedKey, "check where the bundle comes from; if the identity is right, add it to the rule",
 		"bundle: signed by %q of issuer %q, which the rule for %s does not list",
 		clip(who.SubjectAlternativeName, 200), clip(who.Issuer, 200), where)
+}
+
+// otherBuild is the build that the rule wants of somebody whom it lists but for that.
+func (r *rule) otherBuild(who certificate.Summary) string {
+	for _, g := range r.groups {
+		for _, id := range g.identities {
+			want := id.buildSigner
+			if id.buildSigner = ""; want != "" && id.matches(who) {
+				return want
+			}
+		}
+	}
+	return ""
 }
 
 // checkClock refuses a key that is judged by the clock and is outside its window.

@@ -14,6 +14,13 @@ type purl struct {
 	whole       string
 }
 
+// CheckPURL says what is wrong with a package URL, for code that asks others about it
+// before [Verify] does. It is an error of [KindMalformed].
+func CheckPURL(s string) error {
+	_, err := parsePURL(s)
+	return err
+}
+
 func parsePURL(s string) (purl, error) {
 	p, reason := cutPURL(s)
 	if reason != "" {
@@ -29,6 +36,9 @@ func cutPURL(s string) (p purl, reason string) {
 	}
 	if strings.Contains(s, "#") {
 		return purl{}, "has a subpath, but steps belong to a whole package"
+	}
+	if hasScope(s) {
+		return purl{}, scopeFault
 	}
 	versioned, qualifiers, qualified := strings.Cut(s, "?")
 	coordinates, version, _ := strings.Cut(versioned, "@")
@@ -53,6 +63,14 @@ func cutPURL(s string) (p purl, reason string) {
 		}
 	}
 	return purl{coordinates: coordinates, versioned: versioned, whole: s}, ""
+}
+
+// scopeFault is for what npm's users write.
+const scopeFault = "must spell the @ of a scope as %40, like pkg:npm/%40acme/foo"
+
+func hasScope(s string) bool {
+	_, rest, found := strings.Cut(s, "/@")
+	return found && strings.Contains(rest, "/")
 }
 
 // cutCoordinates splits pkg:type/namespace/name at its slashes and checks the first

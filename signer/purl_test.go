@@ -47,7 +47,7 @@ func TestParsePURLRefuses(t *testing.T) {
 		{"pkg:generic/../foo@1", `segment ".."`},
 		{"pkg:generic/%2E%2E/foo@1", `as '.'`},
 		{"pkg:generic/a%2Fb@1", "segment"},
-		{"pkg:npm/@acme/foo@1", "empty"},
+		{"pkg:npm/@acme/foo@1", "%40"},
 		{"pkg:generic/foo@1@2", "%40"},
 		{"pkg:generic/foo@1/2", "%2F"},
 		{"pkg:generic/foo@1#sub", "subpath"},

@@ -1,7 +1,11 @@
 package signer
 
 import (
+	"bytes"
 	"context"
+	"crypto/ecdsa"
+	"crypto/sha256"
+	"encoding/base64"
 	"errors"
 	"time"
 
@@ -23,6 +27,9 @@ type Request struct {
 	PackageID      string    // the registry's own name for the package; may be ""
 	Previous       [32]byte  // Verified.PayloadSHA256 of the revision before; may be zero
 	MinInterpreter string    // "" for [Interpreter]
+
+	// Checked is what [CheckDocument] made of Document; nil if it was not asked.
+	Checked *CheckedDocument
 }
 
 // Sign returns a Sigstore bundle v0.3 in JSON that binds the request's document to
@@ -36,10 +43,12 @@ func Sign(ctx context.Context, key *Key, r Request) ([]byte, error) {
 }
 
 // Sign returns a Sigstore bundle v0.3 in JSON that binds the request's document to
-// its package. The bundle has been verified, with the code and the largest limits of
-// [Verify], before it is returned: signer, signature, and as much evidence as the
-// Signer collects. A document beyond a client's own limits (see [DefaultLimits]) is
-// signed but refused there.
+// its package. The bundle has been verified before it is returned, as it will be read
+// by others: signer, signature, and as much evidence as the Signer collects, with the
+// code and the largest limits of [Verify]. Without evidence there is no more to verify
+// than that the bundle, read again, has this key's signature over the statement that
+// was checked before it was signed; no policy is asked then. A document beyond a
+// client's own limits (see [DefaultLimits]) is signed but refused there.
 //
 // The errors are of type [*Error], or the context's. After one of [KindService] the
 // same request may be tried again.
@@ -72,6 +81,13 @@ func (s *Signer) Sign(ctx context.Context, r Request) ([]byte, error) {
 	if err != nil {
 		return nil, serviceFault(ctx, "sign", err)
 	}
+	if s.bare() {
+		out := encodeBare(signed)
+		if err := checkOwn(out, payload, with.key); err != nil {
+			return nil, err
+		}
+		return out, nil
+	}
 	out, err := encodeBundle(signed)
 	if err != nil {
 		return nil, err
@@ -87,6 +103,40 @@ func (s *Signer) Sign(ctx context.Context, r Request) ([]byte, error) {
 		return nil, err
 	}
 	return out, nil
+}
+
+// bare tells that a key signs and nobody else testifies.
+func (s *Signer) bare() bool {
+	return s.key != nil && len(s.evidence.Logs)+len(s.evidence.Timestamps) == 0
+}
+
+// checkOwn reads a finished bundle of one signature as a client does, and verifies that
+// key signed payload in it.
+func checkOwn(data, payload []byte, key *Key) error {
+	e, err := parseBundle(data, maxLimits)
+	if err != nil {
+		return err
+	}
+	signed := sha256.Sum256((&sign.DSSEData{Data: e.payload, PayloadType: payloadType}).PreAuthEncoding())
+	signature := e.bundle.GetDsseEnvelope().GetSignatures()[0].GetSig()
+	if e.keyID != key.ID() || !bytes.Equal(e.payload, payload) || !ecdsa.VerifyASN1(key.public.key, signed[:], signature) {
+		return fail(KindBadSignature, "sign again; if it stays so, check this machine's memory", "the new bundle does not have the signature of %s over the statement", key)
+	}
+	return nil
+}
+
+// encodeBare is encodeBundle for a bundle of a key's signature and no evidence. It makes
+// the same bytes, in a tenth of the time; nothing in them needs an escape.
+func encodeBare(b *protobundle.Bundle) []byte {
+	e := b.GetDsseEnvelope()
+	out := make([]byte, 0, base64.StdEncoding.EncodedLen(len(e.GetPayload()))+512)
+	out = append(out, `{"mediaType":"`+bundleType+`","verificationMaterial":{"publicKey":{"hint":"`...)
+	out = append(out, b.GetVerificationMaterial().GetPublicKey().GetHint()...)
+	out = append(out, `"}},"dsseEnvelope":{"payload":"`...)
+	out = base64.StdEncoding.AppendEncode(out, e.GetPayload())
+	out = append(out, `","payloadType":"`+payloadType+`","signatures":[{"sig":"`...)
+	out = base64.StdEncoding.AppendEncode(out, e.GetSignatures()[0].GetSig())
+	return append(out, `"}]}}`...)
 }
 
 func encodeBundle(b *protobundle.Bundle) ([]byte, error) {

@@ -9,8 +9,6 @@ import (
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
-
-	"steps.example/steps"
 )
 
 const (
@@ -95,7 +93,7 @@ func newStatement(r Request) (*statement, error) {
 	if r.Previous != ([32]byte{}) {
 		s.Predicate.Previous = &digest{hex.EncodeToString(r.Previous[:])}
 	}
-	if err := s.check(); err != nil {
+	if err := s.check(r.Checked); err != nil {
 		return nil, err
 	}
 	return s, nil
@@ -124,7 +122,7 @@ func decodeStatement(payload []byte) (*statement, error) {
 	if err := json.Unmarshal(payload, s, json.RejectUnknownMembers(true)); err != nil {
 		return nil, fail(KindMalformed, badStatement, "statement: %s", jsonFault(err))
 	}
-	if err := s.check(); err != nil {
+	if err := s.check(nil); err != nil {
 		return nil, err
 	}
 	return s, nil
@@ -133,8 +131,8 @@ func decodeStatement(payload []byte) (*statement, error) {
 const badStatement = "have the package signed again by `steps sign`; if it was, update steps"
 
 // check settles everything that can be known from the statement alone, and fills in
-// the parsed fields.
-func (s *statement) check() (err error) {
+// the parsed fields. doc is its document if that was checked before, or nil.
+func (s *statement) check(doc *CheckedDocument) (err error) {
 	p := &s.Predicate
 	switch {
 	case s.Type != statementType:
@@ -180,25 +178,14 @@ func (s *statement) check() (err error) {
 	if err = checkCapabilities(p.Capabilities); err != nil {
 		return err
 	}
-	if p.steps, err = scanDocument(p.Document); err != nil {
+	if doc, err = doc.checkedAs(p.Document); err != nil {
 		return err
 	}
-	return checkAsked(p.Document, p.steps, p.Capabilities)
-}
-
-// checkAsked refuses a statement that does not say what its document asks for. One
-// that understates would get past an approval that was given for less.
-func checkAsked(document []byte, count int, stated []string) error {
-	if count > maxLimits.Steps {
-		return fail(KindTooLarge, "split the document", "statement: %d steps, more than %d", count, maxLimits.Steps)
-	}
-	doc, err := steps.Decode(document, steps.DefaultLimits)
-	if err != nil {
-		return fail(KindMalformed, "give a steps document that `steps validate` accepts", "statement: document: %s", printable(err))
-	}
-	if asked := steps.Capabilities(doc); !slices.Equal(asked, stated) {
+	p.steps = doc.count
+	// One that understates would get past an approval that was given for less.
+	if !slices.Equal(doc.capabilities, p.Capabilities) {
 		return fail(KindCapabilities, "have the package signed again by `steps sign`",
-			"statement: the document asks for %q, but the statement says %q", asked, stated)
+			"statement: the document asks for %q, but the statement says %q", doc.capabilities, p.Capabilities)
 	}
 	return nil
 }

@@ -144,6 +144,11 @@ func (p *Policy) verifyOne(data []byte, r *rule, want Expectation) (n int, s *si
 	if err != nil {
 		return 0, nil, err
 	}
+	if need := needOf(key, id); need.logs > 0 {
+		if err := p.trust.witnesses.check(env); err != nil {
+			return 0, nil, err
+		}
+	}
 	if err := p.revoked.signatory(by); err != nil {
 		return 0, nil, err
 	}
@@ -154,6 +159,14 @@ func (p *Policy) verifyOne(data []byte, r *rule, want Expectation) (n int, s *si
 			"bundle: the trust policy revokes it (payload sha256 %x)", s.payload)
 	}
 	return n, s, nil
+}
+
+// needOf is what the rule demands beside the signature of its key or identity.
+func needOf(key *trustedKey, id *identity) evidence {
+	if key != nil {
+		return key.need
+	}
+	return id.need
 }
 
 // agrees tells whether two statements say the same, whenever they were issued.

@@ -14,7 +14,6 @@ import (
 	"steps.example/signer"
 	"steps.example/signer/registry/store"
 	"steps.example/signer/registry/work"
-	"steps.example/steps"
 )
 
 // Options are a batch's. Store, Signer and Check are needed.
@@ -165,7 +164,7 @@ func (b *batch) sign(ctx context.Context, t task) {
 }
 
 func (b *batch) do(ctx context.Context, sub *Submission) (*store.Record, work.Outcome, error) {
-	var doc *steps.Document
+	var doc *signer.CheckedDocument
 	record, err := b.Store.Find(ctx, sub.Submission)
 	if err != nil {
 		return nil, 0, err

@@ -20,7 +20,6 @@ import (
 
 	"steps.example/signer"
 	"steps.example/signer/registry/store"
-	"steps.example/steps"
 )
 
 const testRegistry = "https://registry.example"
@@ -64,8 +63,8 @@ func signFile(dir string) error {
 	return Run(context.Background(), Lines(in, "in.jsonl"), Options{Store: st, Signer: s, Check: checkDocument})
 }
 
-func checkDocument(_ string, document []byte) (*steps.Document, error) {
-	return steps.Decode(document, steps.DefaultLimits)
+func checkDocument(_ string, document []byte) (*signer.CheckedDocument, error) {
+	return signer.CheckDocument(document)
 }
 
 func document(name string, n int) string {
@@ -79,7 +78,7 @@ func line(purl, document string) string {
 	return fmt.Sprintf(`{"purl":%q,"artifact_sha256":%q,"document":%s}`, purl, sum, document)
 }
 
-func purl(i int) string { return fmt.Sprintf("pkg:generic/acme/p%d@1.0", i) }
+func purl(i int) string { return fmt.Sprintf("pkg:generic/acme/p%07d@1.0", i) }
 
 type fixture struct {
 	store            *store.Store

@@ -32,7 +32,7 @@ func Lines(r io.Reader, name string) Source {
 	return func(yield func(Item, error) bool) {
 		in := bufio.NewReaderSize(r, 64<<10)
 		for line := 1; ; line++ {
-			data, err := readLine(in)
+			data, err := readLine(in, MaxSubmissionBytes)
 			if err != nil && !errors.Is(err, errTooLong) && !errors.Is(err, io.EOF) {
 				yield(Item{}, fmt.Errorf("%s: line %d: %w", name, line, err))
 				return
@@ -54,12 +54,12 @@ func Lines(r io.Reader, name string) Source {
 var errTooLong = fmt.Errorf("has more than %d bytes", MaxSubmissionBytes)
 
 // readLine reads up to a line feed, which is not part of the result. Of a line that is
-// too long it keeps nothing.
-func readLine(in *bufio.Reader) (line []byte, err error) {
+// longer than limit it keeps nothing. The error is [io.EOF] if there is no line feed.
+func readLine(in *bufio.Reader, limit int) (line []byte, err error) {
 	tooLong := false
 	for {
 		part, err := in.ReadSlice('\n')
-		if tooLong = tooLong || len(line)+len(part) > MaxSubmissionBytes; tooLong {
+		if tooLong = tooLong || len(line)+len(part) > limit; tooLong {
 			line = nil
 		} else {
 			line = append(line, part...)

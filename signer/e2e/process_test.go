@@ -37,25 +37,32 @@ func start(t *testing.T, p program, health string, args func(port, other int) []
 	if err != nil {
 		t.Fatal(err)
 	}
+	_, base := serve(t, file, nil, health, args)
+	return base
+}
+
+// serve does so with a program's file and more environment, and gives the process too.
+func serve(t *testing.T, file string, env []string, health string, args func(port, other int) []string) (*server, string) {
+	t.Helper()
 	for deadline := time.Now().Add(patience); ; time.Sleep(pollInterval) {
 		port, other := freePorts(t)
 		base := "http://" + net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
-		s := launch(t, file, args(port, other))
+		s := launch(t, file, env, args(port, other))
 		err := s.ready(base+health, deadline)
 		if err == nil {
 			t.Cleanup(func() { s.stop(t, t.Failed()) })
-			return base
+			return s, base
 		}
 		// A free port may be somebody else's by the time that the server wants it.
 		taken := strings.Contains(s.output(t), "address already in use") && time.Now().Before(deadline)
 		s.stop(t, !taken)
 		if !taken {
-			t.Fatalf("%s: %v", p, err)
+			t.Fatalf("%s: %v", filepath.Base(file), err)
 		}
 	}
 }
 
-func launch(t *testing.T, file string, args []string) *server {
+func launch(t *testing.T, file string, env, args []string) *server {
 	t.Helper()
 	dir := t.TempDir()
 	s := &server{cmd: exec.Command(file, args...), log: filepath.Join(dir, "log"), ended: make(chan struct{})}
@@ -65,7 +72,7 @@ func launch(t *testing.T, file string, args []string) *server {
 	}
 	defer log.Close()
 	// Nothing of the user's reaches it: no configuration, no proxy, no credentials.
-	s.cmd.Dir, s.cmd.Env = dir, []string{"HOME=" + dir, "TMPDIR=" + dir}
+	s.cmd.Dir, s.cmd.Env = dir, append([]string{"HOME=" + dir, "TMPDIR=" + dir}, env...)
 	s.cmd.Stdout, s.cmd.Stderr = log, log
 	withParent(s.cmd)
 	if err := s.cmd.Start(); err != nil {

@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path"
 	"path/filepath"
+	"slices"
 	"testing"
 )
 
@@ -21,6 +22,9 @@ var (
 	rekor       = program{"rekor-server", "github.com/sigstore/rekor-tiles/v2/cmd/rekor-server/posix", "v2.3.0"}
 	timestamper = program{"timestamp-server", "github.com/sigstore/timestamp-authority/v2/cmd/timestamp-server", "v2.1.3"}
 	cosign      = program{"cosign", "github.com/sigstore/cosign/v3/cmd/cosign", "v3.1.3"}
+
+	// fakeS3 is a bucket by the protocol of Amazon's S3, with conditional writes.
+	fakeS3 = program{"gofakes3", "github.com/johannesboyne/gofakes3/cmd/gofakes3", "v1.2.0"}
 
 	servers = []program{fulcio, tesseract, rekor, timestamper}
 )
@@ -40,7 +44,7 @@ func TestMain(m *testing.M) {
 }
 
 func buildMissing(what string) error {
-	wanted := servers
+	wanted := append(slices.Clone(servers), fakeS3)
 	switch what {
 	case "":
 		return nil

@@ -23,7 +23,6 @@ import (
 	"steps.example/signer/registry/oci"
 	"steps.example/signer/registry/store"
 	"steps.example/signer/registry/work"
-	"steps.example/steps"
 )
 
 const testRegistry = "https://registry.example"
@@ -63,8 +62,8 @@ func newFixture(t testing.TB, bucketURL, queueURL string) *fixture {
 	return f
 }
 
-func checkDocument(_ string, document []byte) (*steps.Document, error) {
-	return steps.Decode(document, steps.DefaultLimits)
+func checkDocument(_ string, document []byte) (*signer.CheckedDocument, error) {
+	return signer.CheckDocument(document)
 }
 
 func check(t testing.TB, err error) {
@@ -357,7 +356,7 @@ func TestRefusedAtWork(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, "mem://", "")
 	f.publish(strings.NewReader(lines(3)))
-	f.worker.Check = func(purl string, document []byte) (*steps.Document, error) {
+	f.worker.Check = func(purl string, document []byte) (*signer.CheckedDocument, error) {
 		if strings.Contains(purl, "p1@") {
 			return nil, errors.New("not this one")
 		}

@@ -23,11 +23,16 @@ const (
 	certificatePath = "/api/v2/signingCert"
 	logPath         = "/api/v2/log/entries"
 	stampPath       = "/api/v1/timestamp"
+	readPath        = "/api/v2/" // of the log's checkpoint and tiles
 	maxBody         = 1 << 20
 )
 
 // ServeHTTP is the deployment's one address.
 func (s *Sigstore) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if name, ok := strings.CutPrefix(r.URL.Path, readPath); ok && r.Method == http.MethodGet {
+		s.log.serveFile(w, name)
+		return
+	}
 	serve, ok := map[string]func(*http.Request, []byte) ([]byte, error){
 		certificatePath: s.serveCertificate,
 		logPath:         s.serveLog,

@@ -29,8 +29,9 @@ import (
 type transparencyLog struct {
 	key *ecdsa.PrivateKey
 
-	mu     sync.Mutex
-	leaves [][]byte // hashes
+	mu        sync.Mutex
+	leaves    [][]byte // hashes
+	witnesses []note.Signer
 }
 
 // Log is the transparency log, for a client in the same process.
@@ -141,7 +142,7 @@ func (l *transparencyLog) checkpoint() (signed, id []byte, err error) {
 		return nil, nil, err
 	}
 	text := checkpoint.Checkpoint{Origin: LogHost, Size: uint64(len(l.leaves)), Hash: treeHash(l.leaves)}.Marshal()
-	signed, err = note.Sign(&note.Note{Text: string(text)}, noteSigner)
+	signed, err = note.Sign(&note.Note{Text: string(text)}, append([]note.Signer{noteSigner}, l.witnesses...)...)
 	return signed, id, err
 }
 

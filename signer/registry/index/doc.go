@@ -9,7 +9,7 @@
 // (mix and match) and a package left out (omission) are seen.
 //
 //	keys, err := index.LoadKeys("/etc/steps/index")
-//	x, err := index.Open(ctx, store, keys, index.Options{Verify: verify})
+//	x, err := index.Open(store, keys, index.Options{Verify: verify})
 //	err = x.Run(ctx)
 //
 // One indexer works at a time: it holds a lease, renewed while it lives. The lease

@@ -170,6 +170,9 @@ func (x *Indexer) Fold(ctx context.Context) (int, error) {
 	if err := x.refresh(ctx); err != nil {
 		return 0, err
 	}
+	if err := x.checkKeys(); err != nil {
+		return 0, err
+	}
 	batch, err := x.collect(ctx)
 	if err != nil {
 		return 0, err
@@ -198,6 +201,9 @@ func (x *Indexer) Fold(ctx context.Context) (int, error) {
 	if !edit.empty() {
 		if err := x.refresh(ctx); err != nil {
 			return 0, err
+		}
+		if !edit.renewed.IsZero() {
+			x.noticeRoot()
 		}
 		err = prune(ctx, x.store, x.repo.commit.Number, x.o.Now(), x.repo.inUse)
 	}

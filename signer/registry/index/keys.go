@@ -33,11 +33,16 @@ var keyNames = []string{"root", "targets", "snapshot", "timestamp"}
 
 // GenerateKeys makes the four keys as PEM files in a new directory that its owner alone
 // can read.
-func GenerateKeys(dir string) error {
+func GenerateKeys(dir string) error { return generateKeys(dir, keyNames) }
+
+// GenerateOnlineKeys makes all but the root's.
+func GenerateOnlineKeys(dir string) error { return generateKeys(dir, keyNames[1:]) }
+
+func generateKeys(dir string, names []string) error {
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		return err
 	}
-	for _, name := range keyNames {
+	for _, name := range names {
 		key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 		if err != nil {
 			return err
@@ -74,6 +79,17 @@ func LoadKeys(dir string) (*Keys, error) {
 	}
 	k.Pinned = pinned
 	return k, nil
+}
+
+// LoadRootKey reads of such a directory what replacing its keys needs: the root's private
+// key and the root metadata. The other keys may be lost.
+func LoadRootKey(dir string) (*Keys, error) {
+	root, err := loadKey(keyFile(dir, keyNames[0]))
+	if err != nil {
+		return nil, err
+	}
+	pinned, err := readSmall(filepath.Join(dir, rootFile))
+	return &Keys{Root: root, Pinned: pinned}, err
 }
 
 // Pin writes the root metadata into the key directory. Clients get the same file.

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sigstore/sigstore/pkg/signature"
 	"github.com/theupdateframework/go-tuf/v2/metadata"
 
 	"steps.example/signer"
@@ -395,8 +396,12 @@ func TestRotate(t *testing.T) {
 	m := r.machine(t)
 	_, err := m.install(r.dir, testPURL)
 	check(t, err)
-	for range 2 {
-		r.rotate()
+	for i := range 3 {
+		if i == 2 { // the root's key as well
+			r.rotateRoot()
+		} else {
+			r.rotate()
+		}
 		r.publish(otherPURL, document("bar", "1.0", mkdir(fmt.Sprint(time.Now().UnixNano()))))
 	}
 	for _, machine := range []*machine{m, r.machine(t)} {
@@ -448,13 +453,20 @@ func TestOpenRefuses(t *testing.T) {
 }
 
 // rotate replaces all online keys.
-func (r *registry) rotate() {
+func (r *registry) rotate() { r.rotateTo(r.keys.Root) }
+
+// rotateRoot replaces all keys.
+func (r *registry) rotateRoot() { r.rotateTo(nil) }
+
+func (r *registry) rotateTo(root signature.Signer) {
 	r.t.Helper()
 	dir := filepath.Join(r.t.TempDir(), "keys")
 	check(r.t, index.GenerateKeys(dir))
 	next, err := index.LoadKeys(dir)
 	check(r.t, err)
-	next.Root = r.keys.Root
+	if root != nil {
+		next.Root = root
+	}
 	check(r.t, r.x.Rotate(r.t.Context(), next))
 	r.keys = next
 }

@@ -101,6 +101,10 @@ func Open(c Config) (*Client, error) {
 // fetches the current index. An error of [KindAbsent] is the index's own word that it
 // has nothing on the package; all other errors mean that nothing is known.
 func (c *Client) Lookup(ctx context.Context, purl string) (entry *Entry, err error) {
+	// What is no name would be told to be absent.
+	if err := signer.CheckPURL(purl); err != nil {
+		return nil, err
+	}
 	unlock, err := c.state.lock()
 	if err != nil {
 		return nil, err

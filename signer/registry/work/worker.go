@@ -12,7 +12,6 @@ import (
 
 	"steps.example/signer"
 	"steps.example/signer/registry/store"
-	"steps.example/steps"
 )
 
 // Signer makes a bundle; [signer.Signer] is one. It must be safe for concurrent use.
@@ -20,8 +19,9 @@ type Signer interface {
 	Sign(ctx context.Context, r signer.Request) ([]byte, error)
 }
 
-// Check decides whether a document may be signed for a package, and decodes it.
-type Check func(purl string, document []byte) (*steps.Document, error)
+// Check decides whether a document may be signed for a package, and decodes it by
+// [signer.CheckDocument].
+type Check func(purl string, document []byte) (*signer.CheckedDocument, error)
 
 // Worker signs revisions of a store. It is safe for concurrent use.
 type Worker struct {
@@ -88,7 +88,7 @@ func (w *Worker) done(ctx context.Context, ref store.Ref) (Outcome, error) {
 // Sign signs a record for the document, which must be the one that was submitted, and
 // stores the bundle. doc is what Check made of the document, or nil if it was not asked.
 // The error is [ErrEarlier] if the revision before is neither signed nor refused.
-func (w *Worker) Sign(ctx context.Context, record *store.Record, document []byte, doc *steps.Document) (Outcome, error) {
+func (w *Worker) Sign(ctx context.Context, record *store.Record, document []byte, doc *signer.CheckedDocument) (Outcome, error) {
 	ref := record.Ref()
 	sub := store.Submission{PURL: record.PURL, Artifact: record.ArtifactSHA256(), Document: document}
 	if sub.Content() != record.Content {
@@ -104,7 +104,7 @@ func (w *Worker) Sign(ctx context.Context, record *store.Record, document []byte
 		return 0, err
 	}
 	bundle, err := w.sign(ctx, record, document, doc, previous)
-	if permanent(err) {
+	if Permanent(err) {
 		return Refused, errors.Join(err, w.refuse(ctx, ref, err))
 	}
 	if err != nil {
@@ -121,7 +121,7 @@ func (w *Worker) Sign(ctx context.Context, record *store.Record, document []byte
 	return outcome, w.Store.ClearMark(ctx, store.Pending, ref)
 }
 
-func (w *Worker) sign(ctx context.Context, record *store.Record, document []byte, doc *steps.Document, previous [32]byte) ([]byte, error) {
+func (w *Worker) sign(ctx context.Context, record *store.Record, document []byte, doc *signer.CheckedDocument, previous [32]byte) ([]byte, error) {
 	if doc == nil {
 		var err error
 		if doc, err = w.Check(record.PURL, document); err != nil {
@@ -130,7 +130,8 @@ func (w *Worker) sign(ctx context.Context, record *store.Record, document []byte
 	}
 	return w.Signer.Sign(ctx, signer.Request{
 		Registry: w.Store.Registry(), PURL: record.PURL, Revision: record.Revision, IssuedAt: record.IssuedAt.Truncate(time.Second),
-		Capabilities: steps.Capabilities(doc), Document: document, ArtifactSHA256: record.ArtifactSHA256(), Previous: previous,
+		Capabilities: doc.Capabilities(), Document: document, ArtifactSHA256: record.ArtifactSHA256(), Previous: previous,
+		Checked: doc,
 	})
 }
 
@@ -171,9 +172,9 @@ type unfitError struct{ error }
 
 func (e *unfitError) Unwrap() error { return e.error }
 
-// permanent tells an error that will be the same the next time from one of services,
-// disks and cancellation.
-func permanent(err error) bool {
+// Permanent tells an error of a Signer that will be the same the next time from one of
+// services, disks and cancellation.
+func Permanent(err error) bool {
 	var unfit *unfitError
 	var own *signer.Error
 	if errors.As(err, &own) {
