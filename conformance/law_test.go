@@ -4,10 +4,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -245,73 +243,19 @@ func verbs(cs *changeset.Changeset) string {
 func (l *law) mutated(r *commit.Receipt) {
 	c := rapid.SampledFrom(r.Changeset.Changes).Draw(l.T, "victim")
 	how := mutations(&c)
-	name := rapid.SampledFrom(slices.Sorted(maps.Keys(how))).Draw(l.T, "mutation")
-	if err := how[name](c.Path); errors.Is(err, os.ErrPermission) {
+	m := how[rapid.IntRange(0, len(how)-1).Draw(l.T, "mutation")]
+	if err := m.spoil(c.Path, filepath.Join(filepath.Dir(l.root), "aside")); errors.Is(err, os.ErrPermission) || errors.Is(err, os.ErrNotExist) {
 		return
 	} else if err != nil {
 		l.Fatal(err)
 	}
 	is := l.tree()
-	if drift, err := l.store.Verify(r); err != nil || len(drift) == 0 {
-		l.Fatalf("%s: %s, and verify finds nothing: %v\nsteps: %s", c.Path, name, err, l.Steps)
+	if drift, err := l.store.Verify(r); err != nil || !found(drift, &c, m) {
+		l.Fatalf("%s: %s, and verify finds %v, %v\nsteps: %s", c.Path, m.name, drift, err, l.Steps)
 	}
 	var drift *commit.DriftError
 	if err := l.store.Undo(r.ID); !errors.As(err, &drift) {
-		l.Fatalf("%s: %s, and undo says %v\nsteps: %s", c.Path, name, err, l.Steps)
+		l.Fatalf("%s: %s, and undo says %v\nsteps: %s", c.Path, m.name, err, l.Steps)
 	}
 	l.same(l.tree(), is, "undo refused and changed the tree")
-}
-
-// mutations are the ways to spoil what a change left.
-func mutations(c *changeset.Change) map[string]func(string) error {
-	if c.After == nil {
-		return map[string]func(string) error{
-			"something new": func(p string) error {
-				if err := os.MkdirAll(filepath.Dir(p), 0o755); err != nil {
-					return err
-				}
-				return os.WriteFile(p, nil, 0o644)
-			},
-		}
-	}
-	how := map[string]func(string) error{
-		"removed": os.RemoveAll,
-		"another kind": func(p string) error {
-			if err := os.RemoveAll(p); err != nil {
-				return err
-			}
-			if c.After.Kind == changeset.Symlink {
-				return os.WriteFile(p, nil, 0o644)
-			}
-			return os.Symlink("elsewhere", p)
-		},
-	}
-	if c.After.Kind == changeset.Symlink {
-		how["another target"] = func(p string) error {
-			return errors.Join(os.Remove(p), os.Symlink(c.After.Target+"/.", p))
-		}
-		return how
-	}
-	how["another mode"] = func(p string) error { return chmod(p, c.After.Mode^0o011) }
-	if c.After.Kind == changeset.File && c.Verb() != changeset.Modify {
-		how["more content"] = func(p string) error {
-			f, err := os.OpenFile(p, os.O_WRONLY|os.O_APPEND, 0)
-			if err != nil {
-				return err
-			}
-			_, err = f.WriteString("!")
-			return errors.Join(err, f.Close())
-		}
-		if c.After.Size > 0 {
-			how["other content of that length"] = func(p string) error {
-				f, err := os.OpenFile(p, os.O_WRONLY, 0)
-				if err != nil {
-					return err
-				}
-				_, err = f.WriteAt([]byte("!"), 0)
-				return errors.Join(err, f.Close())
-			}
-		}
-	}
-	return how
 }

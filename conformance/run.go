@@ -22,20 +22,31 @@ type Result struct {
 	Case *Case
 	// Problem is nil for a case that passed.
 	Problem error
+	// Mutations is in how many ways what it made was spoiled, which verify found.
+	Mutations int
+}
+
+// Options say how much is tried.
+type Options struct {
+	// AllMutations spoils every path that a case made in every way, one after the
+	// other, instead of one path in one way.
+	AllMutations bool
+	// Seed draws that one.
+	Seed uint64
 }
 
 // RunAll runs the cases, several at a time, and calls report for each in order.
-func RunAll(ctx context.Context, cases []Case, host interp.Host, report func(Result)) (passed, failed int) {
-	results := make([]chan error, len(cases))
+func RunAll(ctx context.Context, cases []Case, host interp.Host, o Options, report func(Result)) (passed, failed int) {
+	results := make([]chan Result, len(cases))
 	for i := range results {
-		results[i] = make(chan error, 1)
+		results[i] = make(chan Result, 1)
 	}
 	next := make(chan int)
 	var workers sync.WaitGroup
 	for range runtime.GOMAXPROCS(0) {
 		workers.Go(func() {
 			for i := range next {
-				results[i] <- Run(ctx, &cases[i], host)
+				results[i] <- Run(ctx, &cases[i], host, o)
 			}
 		})
 	}
@@ -46,13 +57,13 @@ func RunAll(ctx context.Context, cases []Case, host interp.Host, report func(Res
 		}
 	}()
 	for i := range cases {
-		err := <-results[i]
-		if err == nil {
+		r := <-results[i]
+		if r.Problem == nil {
 			passed++
 		} else {
 			failed++
 		}
-		report(Result{Case: &cases[i], Problem: err})
+		report(r)
 	}
 	workers.Wait()
 	return passed, failed
@@ -60,7 +71,13 @@ func RunAll(ctx context.Context, cases []Case, host interp.Host, report func(Res
 
 // Run runs one case in a scratch directory of its own, which is gone afterwards,
 // and gives everything that is wrong with the outcome.
-func Run(ctx context.Context, c *Case, host interp.Host) (err error) {
+func Run(ctx context.Context, c *Case, host interp.Host, o Options) Result {
+	r := runner{Case: c, host: host, Options: o}
+	err := r.inScratch(ctx)
+	return Result{Case: c, Problem: err, Mutations: r.mutations}
+}
+
+func (r *runner) inScratch(ctx context.Context) (err error) {
 	scratch, err := os.MkdirTemp("", "steps-case-")
 	if err != nil {
 		return err
@@ -69,11 +86,11 @@ func Run(ctx context.Context, c *Case, host interp.Host) (err error) {
 	if scratch, err = filepath.EvalSymlinks(scratch); err != nil {
 		return err
 	}
-	r := runner{Case: c, host: host, root: filepath.Join(scratch, "root"), state: filepath.Join(scratch, "state")}
+	r.root, r.state = filepath.Join(scratch, "root"), filepath.Join(scratch, "state")
 	if err := os.Mkdir(r.root, 0o755); err != nil {
 		return err
 	}
-	if err := c.Before.Build(r.root); err != nil {
+	if err := r.Before.Build(r.root); err != nil {
 		return fmt.Errorf("building the tree before: %w", err)
 	}
 	if r.before, err = ReadTree(r.root); err != nil {
@@ -84,9 +101,11 @@ func Run(ctx context.Context, c *Case, host interp.Host) (err error) {
 
 type runner struct {
 	*Case
+	Options
 	host        interp.Host
 	root, state string
 	before      Tree
+	mutations   int
 }
 
 func (r *runner) run(ctx context.Context) error {
@@ -122,6 +141,7 @@ func (r *runner) run(ctx context.Context) error {
 		r.predicted(plan, after),
 		r.leftNothing(),
 		r.again(ctx, job, store),
+		r.mutated(store, done.Receipt),
 		r.takenBack(store, done),
 	)
 }

@@ -3,6 +3,7 @@ package conformance
 import (
 	"errors"
 	"io/fs"
+	"math/rand/v2"
 	"testing"
 
 	"steps.example/interp"
@@ -46,11 +47,14 @@ func runCases(t *testing.T, path string, want int) {
 		cases = withoutCommands(cases)
 		t.Logf("skipping %d cases that run a command, which this machine cannot jail: %v", all-len(cases), err)
 	}
-	passed, failed := RunAll(t.Context(), cases, interp.Machine{}, func(r Result) {
+	mutations := 0
+	passed, failed := RunAll(t.Context(), cases, interp.Machine{}, Options{Seed: rand.Uint64()}, func(r Result) {
+		mutations += r.Mutations
 		if r.Problem != nil {
 			t.Errorf("%s: %v", r.Case.Name, r.Problem)
 		}
 	})
+	t.Logf("%d cases, %d mutations of what they made", len(cases), mutations)
 	if passed+failed != len(cases) {
 		t.Errorf("%d passed, %d failed of %d cases", passed, failed, len(cases))
 	}

@@ -29,7 +29,7 @@ func main() {
 	runs := flag.Int("n", 5, "counted runs of each pair")
 	bin := flag.String("bin", "bin", "directory with the built binaries")
 	where := flag.String("dir", "", "directory to work in, on the file system to measure")
-	only := flag.String("only", "", "measure this part alone: apply, scaling, validate, cold, start or jail")
+	only := flag.String("only", "", "measure this part alone: apply, scaling, validate, cold, start, jail, durability, receipts, owned or signing")
 	flag.Parse()
 	if err := bench(*bin, *where, *only, *runs); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
@@ -57,6 +57,7 @@ func bench(bin, where, only string, runs int) error {
 		measure func() error
 	}{
 		{"apply", b.apply}, {"scaling", b.scaling}, {"validate", b.validate}, {"cold", b.cold}, {"start", b.startUp}, {"jail", b.jail},
+		{"durability", b.durability}, {"receipts", b.receipts}, {"owned", b.owned}, {"signing", b.signing},
 	} {
 		if only != "" && only != part.name {
 			continue

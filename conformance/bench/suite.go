@@ -254,7 +254,8 @@ func (b *suite) cold() error {
 func (b *suite) startUp() error {
 	for _, c := range []struct{ what, bin string }{
 		{"start of steps (no signatures, no CUE)", "steps"},
-		{"start of steps-full (all in one)", "steps-full"},
+		{"start of steps-full (signatures and CUE)", "steps-full"},
+		{"start of steps-registry (all in one)", "steps-registry"},
 	} {
 		x, y, ratio, err := b.pairs(
 			func() (sample, error) { return b.process(nil, filepath.Join(b.bin, c.bin), "--help") },
