@@ -10,7 +10,8 @@ help: ## list the targets
 
 build: ## build bin/steps and what it needs beside it
 	go build $(GOFLAGS_BUILD) -tags light -o bin/steps ./cmd/steps
-	go build $(GOFLAGS_BUILD) -o bin/steps-full ./cmd/steps
+	go build $(GOFLAGS_BUILD) -tags noregistry -o bin/steps-full ./cmd/steps
+	go build $(GOFLAGS_BUILD) -o bin/steps-registry ./cmd/steps
 	go build $(GOFLAGS_BUILD) -o bin/steps-jail ./cmd/steps-jail
 
 demo: build ## sign, verify, plan, apply and undo an example package
@@ -18,6 +19,8 @@ demo: build ## sign, verify, plan, apply and undo an example package
 
 test: ## run all tests
 	go vet ./...
+	go vet -tags light ./cmd/steps
+	go vet -tags noregistry ./cmd/steps
 	go test ./...
 
 e2e: build ## test keyless signing against real servers, built first (for minutes, online, once)

@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // Capabilities are what a document asks for beyond changing files where its layout lets
@@ -27,11 +28,7 @@ import (
 // judge of the changes to find.
 func Capabilities(d *Document) []string {
 	found := map[string]bool{}
-	layout, _ := LayoutByName(d.Layout)
-	var grants []Grant
-	if layout != nil {
-		grants = layout.filledGrants()
-	}
+	layout := filledLayouts()[d.Layout]
 	for _, block := range d.Blocks {
 		for _, s := range block.Steps {
 			stepCapabilities(s, func(c string, asked bool) {
@@ -43,7 +40,7 @@ func Capabilities(d *Document) []string {
 				place := p.Path
 				if layout != nil {
 					place = layout.lexical(p)
-					if approval := approvalAt(grants, place); approval != "" {
+					if approval := layout.approvalAt(place); approval != "" {
 						found[approval] = true
 					}
 				}
@@ -123,22 +120,48 @@ func setsID(mode string) bool {
 	return false
 }
 
-// filledGrants are the grants with their directories as [Layout.lexical] spells paths.
-func (l *Layout) filledGrants() []Grant {
-	grants := slices.Clone(l.Grants)
-	for i := range grants {
-		grants[i].Dir = l.fill(grants[i].Dir)
-	}
-	return grants
+// A filledLayout is what paths are compared with: a layout whose bases stand in each
+// other's place, down to its variables.
+type filledLayout struct {
+	bases                map[Base]string
+	tokens, placeholders map[string]string
+	home                 string
+	grants               []Grant
 }
 
-// approvalAt is the capability that writing to a lexical path needs, by filled grants and
-// as far as can be told without looking at the disk; "" if none.
-func approvalAt(grants []Grant, place string) string {
+// filledLayouts are all layouts by name.
+var filledLayouts = sync.OnceValue(func() map[string]*filledLayout {
+	all := map[string]*filledLayout{}
+	for _, l := range layouts {
+		f := &filledLayout{
+			bases: map[Base]string{}, tokens: map[string]string{}, placeholders: map[string]string{},
+			home: l.fill("{home}"), grants: slices.Clone(l.Grants),
+		}
+		for base, template := range l.Bases {
+			f.bases[base] = l.fill(template)
+		}
+		for name, template := range l.Tokens {
+			f.tokens[name] = l.fill(template)
+		}
+		for name, template := range l.Placeholders {
+			f.placeholders[name] = l.fill(template)
+		}
+		for i := range f.grants {
+			f.grants[i].Dir = l.fill(f.grants[i].Dir)
+		}
+		all[l.Name] = f
+	}
+	return all
+})
+
+// approvalAt is the capability that writing to a lexical path needs, as far as can be
+// told without looking at the disk; "" if none.
+func (f *filledLayout) approvalAt(place string) string {
 	best := Grant{}
 	length := -1
-	for _, g := range grants {
-		if len(g.Dir) > length && (place == g.Dir || strings.HasPrefix(place, g.Dir+"/")) {
+	for _, g := range f.grants {
+		below, ok := strings.CutPrefix(place, g.Dir)
+		if ok && (below == "" || below[0] == '/') && len(g.Dir) > length {
 			best, length = g, len(g.Dir)
 		}
 	}
@@ -147,23 +170,23 @@ func approvalAt(grants []Grant, place string) string {
 
 // lexical is the path with bases and a leading token replaced by their templates, down
 // to the layout's variables.
-func (l *Layout) lexical(p Path) string {
-	template, rest := l.Bases[p.Base], "/"+p.Path
+func (f *filledLayout) lexical(p Path) string {
+	template, rest := f.bases[p.Base], "/"+p.Path
 	if p.Base == "" || p.Base == BaseAbsolute {
 		if after, ok := strings.CutPrefix(p.Path, "~"); ok {
-			template, rest = "{home}", after
+			template, rest = f.home, after
 		} else if name, after, ok := cutToken(p.Path); ok {
-			template, rest = l.Tokens[name], after
+			template, rest = f.tokens[name], after
 		} else {
 			rest = p.Path
-			for placeholder, dir := range l.Placeholders {
+			for placeholder, dir := range f.placeholders {
 				if after, ok := strings.CutPrefix(p.Path, placeholder); ok && (after == "" || after[0] == '/') {
 					template, rest = dir, after
 				}
 			}
 		}
 	}
-	return path.Clean(l.fill(template) + rest)
+	return path.Clean(template + rest)
 }
 
 var reference = regexp.MustCompile(`\{[a-z_0-9]+\}`)

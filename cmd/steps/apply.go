@@ -48,6 +48,10 @@ or deleted, outside the package's own directories, until its path is settled:
   --adopt PATH            let it be the package's, if it is as the package makes it
   --keep PATH             leave it alone, whatever the document says
 
+STEPS THAT NEED ROOT
+Where you are not root, they are done last, by steps broker, if that is set up;
+otherwise all of them are listed, and nothing is done.
+
 EXAMPLES
   steps apply demo.bundle --policy trust.json --artifact demo.tar.gz \
       --purl pkg:generic/acme/demo@1.0 --prefix /opt/brew
@@ -66,6 +70,7 @@ func newApply(t *terminal) *cobra.Command {
 	var host hostFlags
 	var planPath string
 	var later bool
+	var through brokerFlags
 	cmd := &cobra.Command{
 		Use: "apply [FILE]", Short: "Do what a signed document says, all or nothing", Long: applyLong,
 		GroupID: "apply",
@@ -87,13 +92,13 @@ func newApply(t *terminal) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return runApply(ctx, t, s, job, host, digest, false)
+				return runApply(ctx, t, s, job, host, through, digest, false)
 			}
 			s, job, err := prepare(ctx, t, &src, &target, args)
 			if err != nil {
 				return err
 			}
-			return runApply(ctx, t, s, job, host, "", later)
+			return runApply(ctx, t, s, job, host, through, "", later)
 		},
 	}
 	src.add(cmd.Flags())
@@ -101,6 +106,7 @@ func newApply(t *terminal) *cobra.Command {
 	target.add(cmd.Flags())
 	host.add(cmd.Flags())
 	host.captureFlag(cmd.Flags())
+	through.add(cmd.Flags())
 	deferFlag(cmd.Flags(), &later)
 	cmd.Flags().StringVar(&planPath, "plan", "", "carry out exactly the plan in `FILE`, or refuse")
 	return cmd
@@ -111,7 +117,7 @@ func onlyWithPlan(flags *pflag.FlagSet) error {
 	var err error
 	flags.Visit(func(f *pflag.Flag) {
 		switch f.Name {
-		case "plan", "policy", "unsigned", "approve", "state", "json", "replace", "adopt", "allow-gap", "require", "capture", "offline", "allow-stale":
+		case "plan", "policy", "unsigned", "approve", "state", "json", "replace", "adopt", "allow-gap", "require", "capture", "offline", "allow-stale", "broker":
 		default:
 			err = usagef("--%s does not go with --plan, which has its own", f.Name)
 		}
@@ -119,8 +125,12 @@ func onlyWithPlan(flags *pflag.FlagSet) error {
 	return err
 }
 
-func runApply(ctx context.Context, t *terminal, s *subject, job interp.Job, host hostFlags, digest string, later bool) error {
+func runApply(ctx context.Context, t *terminal, s *subject, job interp.Job, host hostFlags, through brokerFlags, digest string, later bool) error {
 	capture, err := host.mode()
+	if err != nil {
+		return err
+	}
+	above, err := through.choose(s, &job)
 	if err != nil {
 		return err
 	}
@@ -135,7 +145,7 @@ func runApply(ctx context.Context, t *terminal, s *subject, job interp.Job, host
 	var done *interp.Applied
 	err = s.accepting(func() (err error) {
 		done, err = interp.Apply(ctx, job, host.machine(), interp.ApplyOptions{
-			Store: store, Provenance: s.provenance, Expect: digest, Capture: capture, Defer: later,
+			Store: store, Provenance: s.provenance, Expect: digest, Capture: capture, Defer: later, Broker: above,
 		})
 		return err
 	})
@@ -167,12 +177,15 @@ func sayApplied(t *terminal, s *subject, job interp.Job, done *interp.Applied) e
 	if t.json {
 		return t.object("applied", map[string]any{
 			"receipt": done.Receipt.ID, "changes": len(done.Receipt.Changeset.Changes), "time": done.Receipt.Time.Format(time.RFC3339),
-			"signed_by": s.signers(),
+			"signed_by": s.signers(), "privileged": len(done.Plan.Privileged), "broker_receipt": done.Receipt.Meta[interp.MetaBrokerReceipt],
 		})
 	}
 	t.say("%s: %d path(s) changed", heading(job), len(done.Receipt.Changeset.Changes))
 	if s.verified != nil {
 		t.say("signed by %s", signedBy(s.verified.Signers))
+	}
+	if p, ok := brokerPart(done.Receipt); ok {
+		t.say("%d step(s) done by the broker, whose receipt is %s", len(done.Plan.Privileged), p.Transaction)
 	}
 	t.say("receipt %s", done.Receipt.ID)
 	return nil

@@ -11,8 +11,10 @@ import (
 
 const vectorsLong = `Run cases in the format of the vectors: a tree, a list of steps, and what an
 existing implementation makes of them. PATH is a .jsonl or .jsonl.gz file, or
-a directory of such files. Each case is planned, applied and taken back in a
-scratch directory of its own. The last line is "N passed, M failed".
+a directory of such files. Each case is planned, applied, applied again and taken
+back in a scratch directory of its own; in between every path that it made is
+spoiled in every way, one after the other, which verify must find. The last line
+is "N passed, M failed".
 
 EXAMPLES
   steps conformance vectors conformance/testdata/homebrew
@@ -36,16 +38,19 @@ func newConformance(t *terminal) *cobra.Command {
 				}
 				cases = append(cases, more...)
 			}
-			passed, failed := conformance.RunAll(cmd.Context(), cases, interp.Machine{}, func(r conformance.Result) {
+			mutations := 0
+			passed, failed := conformance.RunAll(cmd.Context(), cases, interp.Machine{}, conformance.Options{AllMutations: true}, func(r conformance.Result) {
+				mutations += r.Mutations
 				if r.Problem != nil {
 					t.say("FAIL %s: %v", r.Case.Name, r.Problem)
 				}
 			})
 			if t.json {
-				if err := t.object("summary", map[string]int{"passed": passed, "failed": failed}); err != nil {
+				if err := t.object("summary", map[string]int{"passed": passed, "failed": failed, "mutations": mutations}); err != nil {
 					return err
 				}
 			}
+			t.say("what they made was spoiled in %d ways, one at a time, for verify to find", mutations)
 			t.say("%d passed, %d failed", passed, failed)
 			if failed > 0 {
 				return &exitError{code: exitFailed, err: fmt.Errorf("%d of %d cases failed", failed, passed+failed)}
@@ -53,6 +58,6 @@ func newConformance(t *terminal) *cobra.Command {
 			return nil
 		},
 	})
-	cmd.AddCommand(newConformanceJail(t))
+	cmd.AddCommand(newConformanceJail(t), newConformanceCrash(t), newConformanceFaults(t), newConformanceRace(t))
 	return cmd
 }

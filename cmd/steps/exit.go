@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"steps.example/interp"
+	"steps.example/interp/broker"
 	"steps.example/interp/commit"
 	"steps.example/steps"
 )
@@ -40,6 +41,9 @@ func codeOf(err error) int {
 	}
 	if code, ok := trustCode(err); ok {
 		return code
+	}
+	if f, ok := errors.AsType[*broker.Failure](err); ok {
+		return brokerCode(f)
 	}
 	switch {
 	case strings.HasPrefix(err.Error(), "BUG(steps)"):

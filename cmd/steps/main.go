@@ -12,7 +12,6 @@ import (
 	"os/signal"
 	"syscall"
 
-	suite "steps.example/conformance/jail"
 	"steps.example/interp/commit"
 	"steps.example/interp/jail"
 )
@@ -24,10 +23,11 @@ func main() {
 		jail.Main()
 		return
 	}
-	// The conformance suite starts it as its attackers.
-	if suite.IsPart() {
-		os.Exit(suite.Part())
+	// The conformance suites start it as their attackers.
+	if status, is := conformancePart(); is {
+		os.Exit(status)
 	}
+	straight(os.Args)
 	os.Exit(run(os.Args[1:], stdio()))
 }
 

@@ -14,8 +14,9 @@ import (
 const planLong = `Print what apply would do, and change nothing.
 
 Each path that would change is a line: create, replace, delete, modify or
-move; texts come with a diff. run and end are what would execute, keep are
-steps whose result is there already, conflict is what stands against it.
+move; texts come with a diff. run and end are what would execute, as root are
+steps that steps broker would do, keep are steps whose result is there already,
+conflict is what stands against it.
 
 With -o the plan goes to a file, which apply --plan carries out exactly, or
 refuses if the tree has changed since.
@@ -36,6 +37,7 @@ func newPlan(t *terminal) *cobra.Command {
 	var target targetFlags
 	var host hostFlags
 	var out string
+	var through brokerFlags
 	cmd := &cobra.Command{
 		Use: "plan [FILE]", Short: "Show what a document would change", Long: planLong,
 		GroupID: "apply",
@@ -47,6 +49,9 @@ func newPlan(t *terminal) *cobra.Command {
 			}
 			s, job, err := prepare(cmd.Context(), t, &src, &target, args)
 			if err != nil {
+				return err
+			}
+			if _, err := through.choose(s, &job); err != nil {
 				return err
 			}
 			// Before the first apply there is no store, and nobody owns anything.
@@ -64,6 +69,7 @@ func newPlan(t *terminal) *cobra.Command {
 	src.addOthers(cmd.Flags())
 	target.add(cmd.Flags())
 	host.add(cmd.Flags())
+	through.add(cmd.Flags())
 	cmd.Flags().StringVarP(&out, "output", "o", "", "write the plan to `FILE`, for apply --plan")
 	return cmd
 }

@@ -25,6 +25,9 @@ func printPlan(t *terminal, job interp.Job, p *interp.Plan) error {
 	for _, a := range p.Actions {
 		t.say("%s", describeAction(a))
 	}
+	for _, s := range p.Privileged {
+		t.say("as root  %s", s)
+	}
 	changed := stepsIn(p)
 	for _, o := range p.Outcomes {
 		if o.Result == "done" && !changed[o.Step] {
@@ -56,6 +59,11 @@ func planObjects(t *terminal, p *interp.Plan) error {
 	}
 	for _, a := range p.Actions {
 		if err := t.object("action", a); err != nil {
+			return err
+		}
+	}
+	for _, s := range p.Privileged {
+		if err := t.object("privileged", s); err != nil {
 			return err
 		}
 	}

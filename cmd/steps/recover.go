@@ -40,6 +40,9 @@ func newRecover(t *terminal) *cobra.Command {
 				return err
 			}
 			defer store.Close()
+			if err := settlePartners(cmd.Context(), t, store); err != nil {
+				return err
+			}
 			done, err := store.Recover(commit.RecoverOptions{Keep: keep})
 			for _, r := range done {
 				if t.json {

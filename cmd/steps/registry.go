@@ -1,4 +1,4 @@
-//go:build !light
+//go:build !light && !noregistry
 
 package main
 
@@ -31,10 +31,14 @@ in one process with no other service:
 
 or each in processes of its own, as many as need be, with a bucket
 (--store s3://…) and a queue (--queue nats://…) between them. What must last
-lies in the store alone; any process can be killed at any time.
+lies in the store alone; any process can be killed at any time. A bucket by the
+protocol of Amazon's S3 elsewhere is
+'s3://NAME?region=none&endpoint=https://HOST&use_path_style=true'; it has to
+know conditional writes (If-None-Match).
 
 Clients get index-keys/root.json by a way that they trust. Keep
-index-keys/root.key elsewhere: it makes and replaces the other keys.
+index-keys/root.key elsewhere: with it, rotate replaces the other keys, every
+year and when one is stolen.
 
 EXIT STATUS
   as in steps --help`
@@ -44,7 +48,7 @@ func newRegistry(t *terminal) *cobra.Command {
 		Use: verbRegistry.use, Short: verbRegistry.short, Long: registryLong, GroupID: verbRegistry.group, Args: exactArgs(),
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newRegistryInit(t), newRegistryServe(t), newRegistryWork(t), newRegistryIndex(t))
+	cmd.AddCommand(newRegistryInit(t), newRegistryServe(t), newRegistryWork(t), newRegistryIndex(t), newRegistryRotate(t))
 	return cmd
 }
 
@@ -61,7 +65,7 @@ func (f *registryFlags) add(cmd *cobra.Command) {
 }
 
 func (f *registryFlags) addLog(flags *pflag.FlagSet) {
-	flags.StringVar(&f.log, "log", "", "log as `text` or json; without it, text on a terminal and json elsewhere")
+	flags.StringVar(&f.log, "log", "", "log in this `FORMAT`, text or json; without it, text on a terminal and json elsewhere")
 }
 
 func (f *registryFlags) open(ctx context.Context) (*store.Store, error) {

@@ -1,4 +1,4 @@
-//go:build !light
+//go:build !light && !noregistry
 
 package main
 

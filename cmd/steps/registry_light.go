@@ -1,13 +1,10 @@
-//go:build light
+//go:build light || noregistry
 
 package main
 
 import "github.com/spf13/cobra"
 
-func newRegistry(*terminal) *cobra.Command { return delegated(verbRegistry) }
-func newPush(*terminal) *cobra.Command     { return delegated(verbPush) }
-func newAttach(*terminal) *cobra.Command   { return delegated(verbAttach) }
-func newPull(*terminal) *cobra.Command     { return delegated(verbPull) }
-
-// withBatch changes nothing: the full build has the flags.
-func withBatch(cmd *cobra.Command, _ *terminal) *cobra.Command { return cmd }
+func newRegistry(*terminal) *cobra.Command { return delegated(verbRegistry, registryName) }
+func newPush(*terminal) *cobra.Command     { return delegated(verbPush, registryName) }
+func newAttach(*terminal) *cobra.Command   { return delegated(verbAttach, registryName) }
+func newPull(*terminal) *cobra.Command     { return delegated(verbPull, registryName) }

@@ -1,4 +1,4 @@
-//go:build !light
+//go:build !light && !noregistry
 
 package main
 
@@ -77,7 +77,7 @@ func (f *workFlags) add(flags *pflag.FlagSet) {
 	flags.IntVar(&f.jobs, "jobs", runtime.GOMAXPROCS(0), "`NUMBER` of signatures at the same time")
 	flags.StringVar(&f.oci, "oci", "", "also push bundles to an OCI `REPOSITORY`, or oci:DIRECTORY")
 	flags.BoolVar(&f.plainHTTP, "plain-http", false, "speak to the OCI registry without TLS")
-	flags.DurationVar(&f.sweep, "sweep", 30*time.Second, "search the store this `OFTEN` for what no message told")
+	flags.DurationVar(&f.sweep, "sweep", 30*time.Second, "search the store each `TIME` for what no message told")
 }
 
 type indexFlags struct {
@@ -88,7 +88,7 @@ type indexFlags struct {
 func (f *indexFlags) add(flags *pflag.FlagSet) {
 	flags.StringVar(&f.keys, "index-keys", "", "`DIRECTORY` of the index's keys, from steps registry init")
 	flags.StringVar(&f.policy, "policy", "", "trust policy `FILE` that a bundle must satisfy to be indexed")
-	flags.DurationVar(&f.every, "every", 5*time.Second, "look for new bundles this `OFTEN`")
+	flags.DurationVar(&f.every, "every", 5*time.Second, "look for new bundles each `TIME`")
 	flags.DurationVar(&f.life, "life", 24*time.Hour, "let the index expire after this `TIME` unless it is renewed")
 }
 

@@ -1,4 +1,4 @@
-//go:build !light
+//go:build !light && !noregistry
 
 package main
 
@@ -11,23 +11,25 @@ import (
 	"steps.example/signer"
 	"steps.example/signer/registry/index"
 	"steps.example/signer/registry/work"
-	"steps.example/steps"
 )
 
 // checkFor is how a registry checks documents: by the code that clients run, and with
 // cue by the schema as well, which takes some fifteen times as long as signing.
 func checkFor(cue bool) work.Check {
-	return func(purl string, data []byte) (*steps.Document, error) {
+	return func(purl string, data []byte) (*signer.CheckedDocument, error) {
+		if err := signer.CheckPURL(purl); err != nil {
+			return nil, err
+		}
 		if cue {
 			if err := schema.CrossCheck(data); err != nil {
 				return nil, err
 			}
 		}
-		doc, err := steps.Decode(data, steps.DefaultLimits)
+		doc, err := signer.CheckDocument(data)
 		if err != nil {
 			return nil, err
 		}
-		return doc, agrees(purl, doc)
+		return doc, agrees(purl, doc.Steps())
 	}
 }
 

@@ -50,6 +50,9 @@ func runRepair(ctx context.Context, t *terminal, who *actorFlags, name string) e
 	if err != nil {
 		return err
 	}
+	if err := wholeHere(inst, "a repair"); err != nil {
+		return err
+	}
 	done, err := inst.Repair(ctx, now, interp.Machine{}, interp.ApplyOptions{Store: store})
 	if err != nil {
 		return refusals(t, err)

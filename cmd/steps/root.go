@@ -59,7 +59,7 @@ func newRoot(t *terminal) *cobra.Command {
 	)
 	root.AddCommand(
 		newValidate(t), newSchema(t), newExplain(t),
-		newPlan(t), newApply(t), newUndo(t), newVerify(t), newStatus(t), newRecover(t),
+		newPlan(t), newApply(t), newUndo(t), newVerify(t), newStatus(t), newRecover(t), newBroker(t),
 		newUpgrade(t), newUninstall(t), newRepair(t), newTrigger(t),
 		newExec(t), newDoctor(t),
 		newTrust(t), newKeygen(t), withBatch(newSign(t), t), newVerifyBundle(t),

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -9,7 +10,6 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	suite "steps.example/conformance/jail"
 	"steps.example/interp"
 	"steps.example/interp/jail"
 )
@@ -19,15 +19,23 @@ func TestMain(m *testing.M) {
 		jail.Main()
 		return
 	}
-	if suite.IsPart() {
-		os.Exit(suite.Part())
+	if status, is := conformancePart(); is {
+		os.Exit(status)
+	}
+	if prefix := os.Getenv(holdIn); prefix != "" {
+		fmt.Fprintln(os.Stderr, hold(prefix))
+		os.Exit(1)
 	}
 	if os.Getenv(asSteps) == "1" {
 		os.Exit(run(os.Args[1:], stdio()))
 	}
 	testscript.Main(m, map[string]func(){
-		"steps": func() { os.Exit(run(os.Args[1:], stdio())) },
-		kmsName: kms,
+		"steps": func() {
+			inBrokerWorld()
+			os.Exit(run(os.Args[1:], stdio()))
+		},
+		kmsName:  kms,
+		fakeSudo: runFakeSudo,
 	})
 }
 
@@ -63,11 +71,14 @@ func TestScripts(t *testing.T) {
 			"status":      exitStatus,
 			"keg":         keg,
 			"signed":      signed,
+			"kmskey":      kmsKey,
 			"tree":        tree,
 			"content":     content,
 			"sigstore":    startSigstore(t),
 			"member":      member,
 			"homebrewapi": homebrewAPI,
+			"brokers":     brokerCommands["brokers"],
+			"nobody":      brokerCommands["nobody"],
 		},
 	})
 }

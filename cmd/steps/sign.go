@@ -102,6 +102,9 @@ func runSign(ctx context.Context, t *terminal, o signOptions, flags *pflag.FlagS
 	if len(args) == 1 && args[0] == "-" && o.signing.token == "-" {
 		return usagef("standard input cannot be both the document and the identity token")
 	}
+	if err := signer.CheckPURL(o.purl); err != nil {
+		return trustErrorOf("--purl: ", err)
+	}
 	data, doc, err := o.document(t, flags, args)
 	if err != nil {
 		return err

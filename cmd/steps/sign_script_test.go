@@ -28,18 +28,27 @@ import (
 	"steps.example/signer/sigstoretest"
 )
 
-// startSigstore makes the command sigstore SUBJECT ISSUER: a deployment on loopback, its
-// trusted_root.json and signing_config.json, and an identity token for the subject.
+// startSigstore makes the command sigstore SUBJECT ISSUER: a deployment at $SIGSTORE on
+// loopback, its trusted_root.json and signing_config.json, an identity token for the
+// subject, and the key of the witness of its log. Who signs by
+// split_config.json gets into a second history of the log, at $SIGSTORE_SPLIT, which the
+// witness does not see.
 func startSigstore(t *testing.T) func(*testscript.TestScript, bool, []string) {
 	return func(ts *testscript.TestScript, neg bool, args []string) {
 		if neg || len(args) != 2 {
 			ts.Fatalf("usage: sigstore SUBJECT ISSUER")
 		}
 		s := sigstoretest.New(t, "scripts", time.Now)
-		server := httptest.NewServer(s)
+		split := s.SplitView()
+		witness := s.Witness("witness.example")
+		server, splitServer := httptest.NewServer(s), httptest.NewServer(split)
 		ts.Defer(server.Close)
+		ts.Defer(splitServer.Close)
+		ts.Setenv("SIGSTORE", server.URL)
+		ts.Setenv("SIGSTORE_SPLIT", splitServer.URL)
 		for name, data := range map[string][]byte{
 			"trusted_root.json": s.TrustRoot(), "signing_config.json": s.SigningConfig(server.URL),
+			"split_config.json": split.SigningConfig(splitServer.URL), "witness": []byte(witness),
 			"token": []byte(s.Token(args[0], args[1]) + "\n"),
 		} {
 			ts.Check(os.WriteFile(ts.MkAbs(name), data, 0o600))
@@ -137,9 +146,25 @@ func kms() {
 	_ = handler.WriteErrorResponse(os.Stdout, err)
 }
 
+// kmsKey writes the public half of the service's key: kmskey NAME FILE.
+func kmsKey(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: kmskey NAME FILE")
+	}
+	key, err := deviceKey(args[0])
+	ts.Check(err)
+	der, err := x509.MarshalPKIXPublicKey(key.Public())
+	ts.Check(err)
+	ts.Check(os.WriteFile(ts.MkAbs(args[1]), pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der}), 0o644))
+}
+
+func deviceKey(name string) (*ecdsa.PrivateKey, error) {
+	scalar := sha256.Sum256([]byte(name))
+	return ecdsa.ParseRawPrivateKey(elliptic.P256(), scalar[:])
+}
+
 func kmsAnswer(args *common.PluginArgs) (*common.PluginResp, error) {
-	scalar := sha256.Sum256([]byte(args.InitOptions.KeyResourceID))
-	key, err := ecdsa.ParseRawPrivateKey(elliptic.P256(), scalar[:])
+	key, err := deviceKey(args.InitOptions.KeyResourceID)
 	if err != nil {
 		return nil, err
 	}

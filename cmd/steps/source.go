@@ -176,9 +176,9 @@ func (f *sourceFlags) verify(ctx context.Context, t *terminal, s *subject, path 
 	case f.artifact == "" && f.artifactSum == "":
 		return usagef("%s: say for which package file with --artifact FILE", path)
 	}
-	policy, err := os.ReadFile(f.policy)
+	policy, err := readPolicy(t, f.policy)
 	if err != nil {
-		return &exitError{code: exitTrust, err: err}
+		return err
 	}
 	if f.artifact != "" {
 		sum, err := hashFile(f.artifact)

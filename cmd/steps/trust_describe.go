@@ -37,6 +37,14 @@ func describe(p *policyText, limits signer.Limits) []string {
 	add("everything else is refused")
 	if p.Trust != nil {
 		add("authorities and logs are those of %s, sha256 %s", p.Trust.TrustedRoot, p.Trust.SHA256)
+		if w := p.Trust.Witnesses; w != nil {
+			names := make([]string, 0, len(w.Keys))
+			for _, key := range w.Keys {
+				name, _, _ := strings.Cut(key, "+")
+				names = append(names, name)
+			}
+			add("log entries count if %d of the witnesses %s cosigned the log", w.Threshold, strings.Join(names, ", "))
+		}
 	}
 	if x := p.Index; x != nil {
 		what := "what it lists must be current; other packages are accepted without"

@@ -20,6 +20,10 @@ const maxTrustFile = 4 << 20
 
 // verifyBundle verifies here.
 func verifyBundle(ctx context.Context, r verifyRequest) (*verifiedDocument, error) {
+	// What is asked for is judged before what the bundle or the index says of it.
+	if err := signer.CheckPURL(r.PURL); err != nil {
+		return nil, trustErrorOf("--purl: ", err)
+	}
 	policy, err := loadPolicy(r.Policy)
 	if err != nil {
 		return nil, err

@@ -39,9 +39,9 @@ func (f *homebrewFlags) check(source *sourceFlags) error {
 
 // verifyAPI makes s of an element of a file of the API.
 func (f *sourceFlags) verifyAPI(ctx context.Context, t *terminal, s *subject, path string, data []byte) error {
-	policy, err := os.ReadFile(f.policy)
+	policy, err := readPolicy(t, f.policy)
 	if err != nil {
-		return &exitError{code: exitTrust, err: err}
+		return err
 	}
 	at, err := fetchedAt(t, path, f.homebrew.obtained)
 	if err != nil {

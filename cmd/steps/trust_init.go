@@ -27,7 +27,7 @@ func newTrust(t *terminal) *cobra.Command {
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newTrustInit(t), newTrustCheck(t))
+	cmd.AddCommand(newTrustInit(t), newTrustCheck(t), newTrustLog(t))
 	return cmd
 }
 
@@ -52,6 +52,7 @@ type trustInitOptions struct {
 	registry, pkg            string
 	keys                     []string
 	identity, issuer, root   string
+	witnesses                []string
 	index, indexRoot, maxAge string
 	homebrewKey, homebrewKID string
 }
@@ -69,6 +70,7 @@ func newTrustInit(t *terminal) *cobra.Command {
 	f.StringVar(&o.identity, "identity", "", "trust certificates for this `NAME`")
 	f.StringVar(&o.issuer, "issuer", "", "  by this issuer, a `URL`")
 	f.StringVar(&o.root, "trusted-root", "", "  of the Sigstore deployment with this trusted_root.json `FILE`")
+	f.StringArrayVar(&o.witnesses, "witness", nil, "  whose log is cosigned by the witness with this `KEY`; repeatable")
 	f.StringVar(&o.index, "index", "", "ask the registry's signed index at this `URL`")
 	f.StringVar(&o.indexRoot, "index-root", "", "  whose first root.json is this `FILE`")
 	f.StringVar(&o.maxAge, "max-age", "24h", "how old the index, or a file of the Homebrew API, may be; a `TIME` like 24h or 90m")
@@ -80,6 +82,12 @@ func newTrustInit(t *terminal) *cobra.Command {
 	cmd.MarkFlagsOneRequired("key", "identity")
 	cmd.MarkFlagsRequiredTogether("identity", "issuer", "trusted-root")
 	cmd.MarkFlagsRequiredTogether("index", "index-root")
+	cmd.PreRunE = func(*cobra.Command, []string) error {
+		if len(o.witnesses) > 0 && o.root == "" {
+			return usagef("--witness goes with --trusted-root: witnesses cosign the log of a Sigstore deployment")
+		}
+		return nil
+	}
 	return cmd
 }
 
@@ -123,6 +131,9 @@ func (o *trustInitOptions) addSources(p *policyText) error {
 		p.Trust = &trustText{
 			Comment: "The authorities and logs of the Sigstore deployment by which identities are certified. The file must have this sha256; when the deployment sends a new one that you believe, write its sha256 here.",
 			Mode:    "file", TrustedRoot: path, SHA256: sum,
+		}
+		if len(o.witnesses) > 0 {
+			p.Trust.Witnesses = &witnessesText{Threshold: len(o.witnesses), Keys: o.witnesses}
 		}
 	}
 	if o.index != "" {

@@ -10,30 +10,10 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
-	"syscall"
+	"slices"
 
 	"github.com/spf13/cobra"
 )
-
-// fullName is the build of this command that has everything in it. This one
-// leaves out signatures and CUE, whose start-up every verb would pay for.
-const fullName = "steps-full"
-
-func fullPath() (string, error) {
-	self, err := os.Executable()
-	if err != nil {
-		return "", err
-	}
-	if self, err = filepath.EvalSymlinks(self); err != nil {
-		return "", err
-	}
-	full := filepath.Join(filepath.Dir(self), fullName)
-	if _, err := os.Stat(full); err != nil {
-		return "", fmt.Errorf("%s does signatures and schemas, and must be installed beside %s (make build does it): %w", fullName, self, err)
-	}
-	return full, nil
-}
 
 // verifyBundle and verifyAPI have the full build verify, in a process of its own: the
 // request goes in and the answer comes out by pipes, so both speak of the same bytes.
@@ -46,7 +26,7 @@ func verifyAPI(ctx context.Context, r apiRequest) (*verifiedDocument, error) {
 }
 
 func askFull(ctx context.Context, r workerRequest) (*verifiedDocument, error) {
-	full, err := fullPath()
+	full, err := beside(fullName)
 	if err != nil {
 		return nil, err
 	}
@@ -74,26 +54,25 @@ func askFull(ctx context.Context, r workerRequest) (*verifiedDocument, error) {
 	return answer.Verified, nil
 }
 
-// delegated is a verb that the full build has: it takes over this process.
-func delegated(verb verb) *cobra.Command {
-	return &cobra.Command{
-		Use: verb.use, Short: verb.short, GroupID: verb.group, DisableFlagParsing: true,
-		RunE: func(*cobra.Command, []string) error {
-			full, err := fullPath()
-			if err != nil {
-				return err
-			}
-			return syscall.Exec(full, append([]string{os.Args[0]}, os.Args[1:]...), os.Environ())
-		},
+// straight hands over, before this build sets up its verbs and flags, which takes longer
+// than the hand-over, what others run file by file. It returns if there is nothing to
+// hand over, or if that fails: the verb's own way says why.
+func straight(args []string) {
+	if len(args) > 1 && slices.Contains([]string{"validate", "sign", "verify-bundle"}, args[1]) {
+		_ = handOver(fullName)
 	}
 }
 
-func newValidate(*terminal) *cobra.Command     { return delegated(verbValidate) }
-func newSchema(*terminal) *cobra.Command       { return delegated(verbSchema) }
-func newKeygen(*terminal) *cobra.Command       { return delegated(verbKeygen) }
-func newSign(*terminal) *cobra.Command         { return delegated(verbSign) }
-func newVerifyBundle(*terminal) *cobra.Command { return delegated(verbVerifyBundle) }
-func newSignBundle(*terminal) *cobra.Command   { return delegated(verbSignBundle) }
-func newTrust(*terminal) *cobra.Command        { return delegated(verbTrust) }
+func newValidate(*terminal) *cobra.Command     { return delegated(verbValidate, fullName) }
+func newSchema(*terminal) *cobra.Command       { return delegated(verbSchema, fullName) }
+func newKeygen(*terminal) *cobra.Command       { return delegated(verbKeygen, fullName) }
+func newSign(*terminal) *cobra.Command         { return delegated(verbSign, fullName) }
+func newVerifyBundle(*terminal) *cobra.Command { return delegated(verbVerifyBundle, fullName) }
+func newSignBundle(*terminal) *cobra.Command   { return delegated(verbSignBundle, fullName) }
+func newTrust(*terminal) *cobra.Command        { return delegated(verbTrust, fullName) }
+func newBroker(*terminal) *cobra.Command       { return delegated(verbBroker, fullName) }
+
+// withBatch changes nothing: the full build has the flags.
+func withBatch(cmd *cobra.Command, _ *terminal) *cobra.Command { return cmd }
 
 func addWorker(*cobra.Command, *terminal) {}

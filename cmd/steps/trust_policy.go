@@ -72,6 +72,13 @@ type trustText struct {
 	Mode        string `json:"mode"`
 	TrustedRoot string `json:"trustedRoot"`
 	SHA256      string `json:"sha256"`
+
+	Witnesses *witnessesText `json:"witnesses,omitempty"`
+}
+
+type witnessesText struct {
+	Threshold int      `json:"threshold"`
+	Keys      []string `json:"keys"`
 }
 
 type indexText struct {

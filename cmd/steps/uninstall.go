@@ -127,6 +127,12 @@ func runUninstall(ctx context.Context, t *terminal, who *actorFlags, name string
 	if err != nil {
 		return err
 	}
+	if err := interp.CheckPartners(store); err != nil {
+		return err
+	}
+	if err := undoPart(ctx, t, inst.Receipts...); err != nil {
+		return err
+	}
 	done, err := inst.Remove(ctx, now, who.host.machine(), interp.ApplyOptions{Store: store, Capture: capture}, how)
 	if err != nil {
 		return unlessForced(refusals(t, err), how)

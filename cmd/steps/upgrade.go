@@ -80,6 +80,9 @@ func runUpgrade(ctx context.Context, t *terminal, s *subject, job interp.Job, ho
 	if err != nil {
 		return notInstalled(err, "--from", "install it with steps apply")
 	}
+	if err := wholeHere(old, "an upgrade"); err != nil {
+		return err
+	}
 	var done *interp.Applied
 	err = s.accepting(func() (err error) {
 		done, err = interp.Upgrade(ctx, old, job, host.machine(), interp.ApplyOptions{

@@ -6,8 +6,9 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"os/exec"
 	"path/filepath"
-	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -33,11 +34,11 @@ func upgradeDocument(version int, last string) []byte {
 
 // TestKilledUpgrade kills an upgrade at random moments, in turn one that goes
 // through and one whose last step fails, a command where this machine can jail one.
-// After recover the old version is whole or the new one is, and the store knows
-// which.
+// After recovery the old version is whole or the new one is, and the store knows
+// which. Where it is the new one, undo brings the old one back for the next round.
 func TestKilledUpgrade(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
+	dir := inMemory(t)
 	fails := `, {"type": "run", "command": {"path": "/bin/false"}}`
 	if err := (interp.Machine{}).CanRun(nil); err != nil {
 		t.Logf("the failing step fails in the plan already: %v", err)
@@ -51,87 +52,174 @@ func TestKilledUpgrade(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	call := func(verb, name, doc string) ([]byte, error) {
-		args := []string{verb, "--prefix", filepath.Join(dir, name, "brew"), "--state", filepath.Join(dir, name, "state")}
-		if doc != "" {
-			args = append(args, "--unsigned", filepath.Join(dir, doc))
-		}
-		return stepsCommand(nil, args...).CombinedOutput()
+	start := stepsCommand
+	if *kills > 100 {
+		start = lightCommand(t)
 	}
-	install := func(name string) {
-		t.Helper()
-		prefix := filepath.Join(dir, name, "brew")
-		if err := errors.Join(os.MkdirAll(filepath.Join(prefix, "bin"), 0o755), os.MkdirAll(filepath.Join(prefix, "var"), 0o755)); err != nil {
-			t.Fatal(err)
+	// Two sites at a time, since one waits for its process most of the time.
+	sites := make([]killSite, 2)
+	var all sync.WaitGroup
+	for i := range sites {
+		sites[i] = killSite{T: t, dir: dir, name: fmt.Sprint("site", i), start: start, ends: map[string]int{}}
+		all.Go(func() { sites[i].kill(*kills / len(sites)) })
+	}
+	all.Wait()
+	for _, s := range sites {
+		t.Logf("%d kills: old %d, new %d; recover had work %d times", *kills/len(sites), s.ends["old"], s.ends["new"], s.ends["recovered"])
+	}
+}
+
+// inMemory is a directory for the test, in memory where that is to be had: what a
+// disk does is not in question here.
+func inMemory(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("/dev/shm", "steps-test-")
+	if err != nil {
+		return t.TempDir()
+	}
+	t.Cleanup(func() {
+		if err := os.RemoveAll(dir); err != nil {
+			t.Error(err)
 		}
-		if out, err := call("apply", name, "1.json"); err != nil {
-			t.Fatalf("%v: %s", err, out)
+	})
+	return dir
+}
+
+// lightCommand builds the small program that is installed, which starts in a tenth
+// of the time of this test binary.
+func lightCommand(t *testing.T) func([]string, ...string) *exec.Cmd {
+	t.Helper()
+	bin := filepath.Join(t.TempDir(), "steps")
+	if out, err := exec.Command("go", "build", "-tags", "light", "-o", bin, ".").CombinedOutput(); err != nil {
+		t.Fatalf("build it: %v: %s", err, out)
+	}
+	return func(env []string, args ...string) *exec.Cmd {
+		cmd := exec.Command(bin, args...)
+		cmd.Env = append(os.Environ(), env...)
+		return cmd
+	}
+}
+
+// killSite is a prefix in which one upgrade after the other is killed.
+type killSite struct {
+	*testing.T
+	dir, name string
+	start     func(env []string, args ...string) *exec.Cmd
+	store     *commit.Store
+	ends      map[string]int
+}
+
+func (s *killSite) prefix() string { return filepath.Join(s.dir, s.name, "brew") }
+
+func (s *killSite) command(verb, doc string) *exec.Cmd {
+	return s.start(nil, verb, "--prefix", s.prefix(), "--state", filepath.Join(s.dir, s.name, "state"), "--unsigned", filepath.Join(s.dir, doc))
+}
+
+// look gives the tree, and the version that the store says is installed.
+func (s *killSite) look() (tree, version string, err error) {
+	tree, err = listTree(s.prefix())
+	if err != nil {
+		return "", "", err
+	}
+	inst, err := interp.Find(s.store, "mixed", "")
+	if err != nil {
+		return "", "", err
+	}
+	return tree, inst.Package.Version, nil
+}
+
+func (s *killSite) undo() error {
+	receipts, err := s.store.Receipts()
+	if err != nil {
+		return err
+	}
+	return s.store.Undo(receipts[len(receipts)-1].ID)
+}
+
+// kill kills n upgrades. It is a goroutine of its own: it fails by an error.
+func (s *killSite) kill(n int) {
+	if err := s.rounds(n); err != nil {
+		s.Errorf("%s: %v", s.name, err)
+	}
+}
+
+func (s *killSite) rounds(n int) error {
+	err := errors.Join(os.MkdirAll(filepath.Join(s.prefix(), "bin"), 0o755), os.MkdirAll(filepath.Join(s.prefix(), "var"), 0o755))
+	if err != nil {
+		return err
+	}
+	if out, err := s.command("apply", "1.json").CombinedOutput(); err != nil {
+		return fmt.Errorf("apply: %w: %s", err, out)
+	}
+	if s.store, err = commit.OpenStore(filepath.Join(s.dir, s.name, "state")); err != nil {
+		return err
+	}
+	defer s.store.Close()
+	before, _, err := s.look()
+	if err != nil {
+		return err
+	}
+	whole := map[string]time.Duration{}
+	begun := time.Now()
+	if out, err := s.command("upgrade", "fails.json").CombinedOutput(); err == nil {
+		return fmt.Errorf("the step that fails did not: %s", out)
+	}
+	whole["fails.json"] = time.Since(begun) * 5 / 4
+	if tree, version, err := s.look(); err != nil || tree != before || version != "1" {
+		return fmt.Errorf("a failed upgrade left version %s, and the tree changed: %t: %v", version, tree != before, err)
+	}
+	begun = time.Now()
+	if out, err := s.command("upgrade", "2.json").CombinedOutput(); err != nil {
+		return fmt.Errorf("upgrade: %w: %s", err, out)
+	}
+	whole["2.json"] = time.Since(begun) * 5 / 4
+	after, _, err := s.look()
+	if err != nil || after == before {
+		return fmt.Errorf("the upgrade changes nothing: %v", err)
+	}
+	if err := s.undo(); err != nil {
+		return err
+	}
+	for i := range n {
+		doc := []string{"2.json", "fails.json"}[i%2]
+		if err := s.round(doc, whole[doc], before, after); err != nil {
+			return fmt.Errorf("kill %d, of %s: %w", i, doc, err)
 		}
 	}
-	look := func(name string) (tree, version string) {
-		t.Helper()
-		tree, err := listTree(filepath.Join(dir, name, "brew"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		store, err := commit.OpenStore(filepath.Join(dir, name, "state"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer store.Close()
-		inst, err := interp.Find(store, "mixed", "")
-		if err != nil {
-			t.Fatal(err)
-		}
-		return tree, inst.Package.Version
+	return nil
+}
+
+func (s *killSite) round(doc string, whole time.Duration, before, after string) error {
+	cmd := s.command("upgrade", doc)
+	if err := cmd.Start(); err != nil {
+		return err
 	}
-	install("whole")
-	before, _ := look("whole")
-	if out, err := call("upgrade", "whole", "fails.json"); err == nil {
-		t.Fatalf("the step that fails did not: %s", out)
+	time.Sleep(time.Duration(rand.Int64N(int64(whole))))
+	_ = cmd.Process.Kill()
+	_ = cmd.Wait()
+	done, err := s.store.Recover(commit.RecoverOptions{})
+	if err != nil {
+		return fmt.Errorf("recover: %w", err)
 	}
-	if tree, version := look("whole"); tree != before || version != "1" {
-		t.Fatalf("a failed upgrade left version %s, and the tree changed: %t", version, tree != before)
+	if len(done) > 0 {
+		s.ends["recovered"]++
 	}
-	start := time.Now()
-	if out, err := call("upgrade", "whole", "2.json"); err != nil {
-		t.Fatalf("%v: %s", err, out)
+	tree, version, err := s.look()
+	switch {
+	case err != nil:
+		return err
+	case tree == before && version == "1":
+		s.ends["old"]++
+		return nil
+	case tree != after || version != "2" || doc != "2.json":
+		return fmt.Errorf("the store says version %s, and the tree is whole as neither", version)
 	}
-	whole := time.Since(start) * 3 / 2
-	after, _ := look("whole")
-	if before == after {
-		t.Fatal("the upgrade changes nothing")
+	s.ends["new"]++
+	if err := s.undo(); err != nil {
+		return err
 	}
-	ends := map[string]int{}
-	for i := range *kills {
-		name, doc := fmt.Sprint("kill", i), []string{"2.json", "fails.json"}[i%2]
-		install(name)
-		cmd := stepsCommand(nil, "upgrade", "--prefix", filepath.Join(dir, name, "brew"), "--state", filepath.Join(dir, name, "state"), "--unsigned", filepath.Join(dir, doc))
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
-		time.Sleep(time.Duration(rand.Int64N(int64(whole))))
-		_ = cmd.Process.Kill()
-		_ = cmd.Wait()
-		out, err := call("recover", name, "")
-		if err != nil {
-			t.Fatalf("recover: %v: %s", err, out)
-		}
-		if !strings.Contains(string(out), "nothing was") {
-			ends["recovered"]++
-		}
-		tree, version := look(name)
-		switch {
-		case tree == before && version == "1":
-			ends["old"]++
-		case tree == after && version == "2" && doc == "2.json":
-			ends["new"]++
-		default:
-			t.Fatalf("kill %d of %s: the store says version %s, and the tree is whole as neither; see %s", i, doc, version, name)
-		}
-		if err := os.RemoveAll(filepath.Join(dir, name)); err != nil {
-			t.Fatal(err)
-		}
+	if tree, version, err = s.look(); err != nil || tree != before || version != "1" {
+		return fmt.Errorf("undo of the new version left version %s, and the tree is as before: %t: %v", version, tree == before, err)
 	}
-	t.Logf("%d kills: old %d, new %d; recover had work %d times", *kills, ends["old"], ends["new"], ends["recovered"])
+	return nil
 }

@@ -26,5 +26,6 @@ var (
 	verbKeygen       = verb{"keygen FILE", "Make a signing key", "sign"}
 	verbSign         = verb{"sign FILE", "Sign a document for a package file", "sign"}
 	verbVerifyBundle = verb{"verify-bundle FILE", "Check a signed bundle and print what it says", "sign"}
+	verbBroker       = verb{"broker", "Do steps that need root, for a user", "apply"}
 	verbSignBundle   = verb{"sign-bundle FILE", "Sign any file, for Sigstore's conformance suite", "test"}
 )
