@@ -101,7 +101,8 @@ func (s *site) kills(ctx context.Context, c *tally, st strides, jail bool) {
 			continue
 		}
 		first := &trial{site: s, stops: []stop{{at: n}}}
-		if !c.try(ctx, first) || !whole.stages[0].fresh[n] || !turn(st.recovery, s.scene.Name, n) || jail && n%5 != 0 {
+		// An operation may take a call less than the time before, and end.
+		if !c.try(ctx, first) || len(first.stages) < 2 || !whole.stages[0].fresh[n] || !turn(st.recovery, s.scene.Name, n) || jail && n%5 != 0 {
 			continue
 		}
 		recovery := first.stages[1]
@@ -110,7 +111,7 @@ func (s *site) kills(ctx context.Context, c *tally, st strides, jail bool) {
 				continue
 			}
 			second := &trial{site: s, stops: []stop{{at: n}, {at: k}}}
-			if !c.try(ctx, second) || jail {
+			if !c.try(ctx, second) || jail || len(second.stages) < 3 {
 				continue
 			}
 			for j := range second.stages[2].points {

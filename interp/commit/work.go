@@ -258,15 +258,29 @@ func (w *work) reach() error {
 		}
 	}
 	w.next++
-	at, err := w.log.file.Seek(0, 1)
-	if err == nil {
-		err = w.disk.truncate(int(w.log.file.Fd()), journalName, at)
-	}
-	if err != nil {
+	if err := w.cutTail(); err != nil {
 		return fmt.Errorf("cut %s: %w", w.path(journalName), err)
 	}
 	w.heirs = nil
 	return w.log.add(func(e enc) enc { return append(e, recReset) })
+}
+
+// cutTail cuts the torn end off the journal, durably: what is written in its place
+// could otherwise reach the disk before the cut does, and thereby before the renames
+// that it tells of. Records that make a file longer do not.
+func (w *work) cutTail() error {
+	at, err := w.log.file.Seek(0, 1)
+	if err != nil {
+		return err
+	}
+	info, err := w.log.file.Stat()
+	if err != nil || info.Size() == at {
+		return err
+	}
+	if err := w.disk.truncate(int(w.log.file.Fd()), journalName, at); err != nil || !w.sync {
+		return err
+	}
+	return w.disk.fsync(int(w.log.file.Fd()), journalName)
 }
 
 // openSlotDir opens a slot directory outside the store, and makes it where it
