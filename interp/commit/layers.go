@@ -106,7 +106,7 @@ func (w *work) makeLayers(dirs []string) ([]Layer, error) {
 	}
 	at := w.slots[home]
 	if err := w.disk.mkdir(at.fd, layersName, 0o700); err != nil {
-		return nil, err
+		return nil, fmt.Errorf("make %s: %w", filepath.Join(at.path, layersName), err)
 	}
 	w.layersMade, w.layersOpen = true, true
 	var list []Layer
