@@ -55,7 +55,9 @@ func (s *site) run(ctx context.Context, o Options, jail bool) *tally {
 	c := &tally{}
 	st := stridesOf(o.depth(), s.scene.Name)
 	if s.swallow != nil {
-		st = hard
+		if o.Short {
+			st = hard
+		}
 	} else if s.split == whole {
 		s.kills(ctx, c, st, jail)
 	}

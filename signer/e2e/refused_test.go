@@ -93,7 +93,7 @@ func (s *sigstore) testRefused(t *testing.T, bundle []byte) {
 
 		{name: "another name", policy: trusting(func(by map[string]any) { by["san"] = identity + "x" }), kind: signer.KindUntrustedKey, want: "does not list"},
 		{name: "another issuer", policy: trusting(func(by map[string]any) { by["issuer"] = s.issuer.url + "x" }), kind: signer.KindUntrustedKey, want: "does not list"},
-		{name: "another build", policy: trusting(func(by map[string]any) { by["buildSigner"] = buildFile + "x" }), kind: signer.KindUntrustedKey, want: "does not list"},
+		{name: "another build", policy: trusting(func(by map[string]any) { by["buildSigner"] = buildFile + "x" }), kind: signer.KindUntrustedKey, want: "but its certificate says buildSigner"},
 		{name: "two logs wanted", policy: trusting(func(by map[string]any) { by["tlog"] = 2 }), kind: signer.KindEvidence, want: "transparency log"},
 		{name: "two times wanted", policy: trusting(func(by map[string]any) { by["timestamps"] = 2 }), kind: signer.KindEvidence, want: "1 trusted times, want 2"},
 		{name: "two certificate logs wanted", policy: trusting(func(by map[string]any) { by["sct"] = 2 }), kind: signer.KindEvidence, want: "threshold of 2"},
