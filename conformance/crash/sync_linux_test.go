@@ -52,7 +52,7 @@ var syncs = map[string]string{
 	"finishUp":          "undo",
 	"makeSlotDir":       "tree and home",
 	"discard (others)":  "undo",
-	"cutTail":           "copy tree",
+	"cutTail":           "write new",
 }
 
 // without are syncs that no scene misses, and why they are there.
@@ -79,7 +79,7 @@ func TestEverySync(t *testing.T) {
 			var done atomic.Bool
 			noticed := false
 			// What matters only where the power fails twice is not in the sample.
-			o := Options{Pick: []string{pick}, Short: want != "cutTail", apart: strings.HasSuffix(want, "(others)")}
+			o := Options{Pick: []string{pick}, Short: want != "cutTail", Thorough: want == "cutTail", apart: strings.HasSuffix(want, "(others)")}
 			o.swallow = func(commit.Call) bool {
 				got := syncOf()
 				if syncs[got] == "" && without[got] == "" {
