@@ -3,7 +3,7 @@
 GOFLAGS_BUILD = -trimpath -ldflags=-s
 export CGO_ENABLED ?= 0
 
-.PHONY: help build demo test e2e bench generate fuzz clean
+.PHONY: help build demo test e2e bench mutants generate fuzz clean
 
 help: ## list the targets
 	@grep -E '^[a-z0-9]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'
@@ -28,6 +28,9 @@ e2e: build ## test keyless signing against real servers, built first (for minute
 
 bench: build ## print the speed table of the README
 	go run ./conformance/bench
+
+mutants: ## remove each sync and check of commit in turn: a suite must notice (for an hour)
+	go run ./conformance/mutants
 
 generate: ## write the Go code that comes from the CUE schema
 	go generate ./schema

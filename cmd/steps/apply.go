@@ -42,11 +42,12 @@ APPROVALS
                           change the prefix outside the shared directories
 
 CONFLICTS
-What is there, and was made by another package or by none, is not replaced, changed
-or deleted, outside the package's own directories, until its path is settled:
-  --replace PATH          take it over; undo gives it back
-  --adopt PATH            let it be the package's, if it is as the package makes it
-  --keep PATH             leave it alone, whatever the document says
+What is there, and was made by another package or by none, is not replaced,
+changed or deleted, outside the package's own directories, until its path is
+settled:
+  --replace PATH      take it over; undo gives it back
+  --adopt PATH        let it be the package's, if it is as the package makes it
+  --keep PATH         leave it alone, whatever the document says
 
 STEPS THAT NEED ROOT
 Where you are not root, they are done last, by steps broker, if that is set up;

@@ -10,11 +10,11 @@ import (
 )
 
 const vectorsLong = `Run cases in the format of the vectors: a tree, a list of steps, and what an
-existing implementation makes of them. PATH is a .jsonl or .jsonl.gz file, or
-a directory of such files. Each case is planned, applied, applied again and taken
+existing implementation makes of them. PATH is a .jsonl or .jsonl.gz file, or a
+directory of such files. Each case is planned, applied, applied again and taken
 back in a scratch directory of its own; in between every path that it made is
-spoiled in every way, one after the other, which verify must find. The last line
-is "N passed, M failed".
+spoiled in every way, one after the other, which verify must find. The last
+line is "N passed, M failed".
 
 EXAMPLES
   steps conformance vectors conformance/testdata/homebrew

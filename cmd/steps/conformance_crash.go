@@ -9,21 +9,22 @@ import (
 	suite "steps.example/conformance/crash"
 )
 
-const conformanceCrashLong = `Stop what changes a tree at every point, before and after every system call that
-changes a file system, and recover: apply, upgrade, uninstall, undo, repair, every
-step type and mixed documents, each in a scratch tree. Afterwards the tree must be
-as before or as after, to the bit, whichever the receipts say, with nothing left
-behind. It is stopped as by SIGKILL, and as by a power failure that loses what was
-not synced. Recovery is stopped at every point, too, and the second one at some. In
-some scenes somebody changes the tree before recovery; where that cannot decide
-then, it must keep both sides, say so, and do nothing more until it is told.
+const conformanceCrashLong = `Stop what changes a tree at every point, before and after every system call
+that changes a file system, and recover: apply, upgrade, uninstall, undo,
+repair, every step type and mixed documents, each in a scratch tree. Afterwards
+the tree must be as before or as after, to the bit, whichever the receipts say,
+with nothing left behind. It is stopped as by SIGKILL, and as by a power
+failure that loses what was not synced. Recovery is stopped at every point,
+too, and the second one at some. In some scenes somebody changes the tree
+before recovery; where that cannot decide then, it must keep both sides, say
+so, and do nothing more until it is told.
 
 A line for each scene: how often it was stopped, and how often that ended badly.
 The last line is "N passed, M failed", counting how often it was stopped.
 
-PICK is a part of a scene's name, or a step type; without any, all run, which takes
-minutes. --thorough tries everything that a power failure may lose, which takes
-hours.
+PICK is a part of a scene's name, or a step type; without any, all run, which
+takes minutes. --thorough tries everything that a power failure may lose, which
+takes hours.
 
 EXAMPLES
   steps conformance crash

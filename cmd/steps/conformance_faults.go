@@ -10,19 +10,21 @@ import (
 	"steps.example/interp/changeset"
 )
 
-const conformanceFaultsLong = `Make the system calls of a commit fail: apply, upgrade, uninstall, undo, repair,
-every step type and mixed documents, each in a scratch tree. Every call that
-changes a file system fails once with each of ENOSPC, EDQUOT, EIO, EPERM, EACCES,
-EROFS, EMFILE, EXDEV and ENAMETOOLONG; for good, as on a full disk, so that taking
-back fails, too; and half way, where it writes. Then the kernel itself makes them
-fail: full and read-only file systems, immutable files, limits, names too long.
+const conformanceFaultsLong = `Make the system calls of a commit fail: apply, upgrade, uninstall, undo,
+repair, every step type and mixed documents, each in a scratch tree. Every call
+that changes a file system fails once with each of ENOSPC, EDQUOT, EIO, EPERM,
+EACCES, EROFS, EMFILE, EXDEV and ENAMETOOLONG; for good, as on a full disk, so
+that taking back fails, too; and half way, where it writes. Then the kernel
+itself makes them fail: full and read-only file systems, immutable files,
+limits, names too long.
 
 The tree must be as before, or once the commit is on record as after; what waits
 for recovery must end so when the fault is gone; nothing may be left behind; and
 the error must be one short message that says what failed, where and why.
 
-A line for each scene: the faults tried, and those that ended badly. The last line
-is "N passed, M failed, K skipped"; what is skipped says what this machine lacks.
+A line for each scene: the faults tried, and those that ended badly. The last
+line is "N passed, M failed, K skipped"; what is skipped says what this machine
+lacks.
 
 PICK is a part of a name; without any, all run, which takes minutes. --rounds
 bounds the faults of each scene, of which --seed then chooses others.

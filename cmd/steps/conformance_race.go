@@ -8,20 +8,21 @@ import (
 	suite "steps.example/conformance/race"
 )
 
-const conformanceRaceLong = `Attack the tree while it is worked on: apply, upgrade, uninstall, undo, repair and
-recovery, every step type and mixed documents, each in a scratch tree. A process of
-the same user puts links that lead outside, and hard links from there, in the place
-of directories and files, moves them away and back, replaces and writes to them,
-and plants things where something is to be made, all the time; and every attack is
-also made once right before each system call that it could matter for.
+const conformanceRaceLong = `Attack the tree while it is worked on: apply, upgrade, uninstall, undo, repair
+and recovery, every step type and mixed documents, each in a scratch tree. A
+process of the same user puts links that lead outside, and hard links from
+there, in the place of directories and files, moves them away and back,
+replaces and writes to them, and plants things where something is to be made,
+all the time; and every attack is also made once right before each system call
+that it could matter for.
 
-Nothing outside may be changed, opened or read, nothing of it may turn up inside,
-and nothing that somebody else made may be lost. That the same attacks do get
-outside is shown on careless programs first, as the control.
+Nothing outside may be changed, opened or read, nothing of it may turn up
+inside, and nothing that somebody else made may be lost. That the same attacks
+do get outside is shown on careless programs first, as the control.
 
-A line for each scene: the attacked operations, those that broke this law, how many
-went through, were refused, and wait for a decision, and the attacks made. The last
-line is "N passed, M failed, K skipped", counting the operations.
+A line for each scene: the attacked operations, those that broke this law, how
+many went through, were refused, and wait for a decision, and the attacks made.
+The last line is "N passed, M failed, K skipped", counting the operations.
 
 PICK is a part of a scene's name, a step type, or control; without any, all run,
 which takes minutes.

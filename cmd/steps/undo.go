@@ -12,12 +12,12 @@ import (
 	"steps.example/interp/commit"
 )
 
-const undoLong = `Take back what one apply, upgrade, uninstall or repair did: the exact inverse of
-its receipt. If the tree has changed since, each such path is listed with what is
-there now, and nothing is changed.
+const undoLong = `Take back what one apply, upgrade, uninstall or repair did: the exact inverse
+of its receipt. If the tree has changed since, each such path is listed with
+what is there now, and nothing is changed.
 
-With --force those paths stay as they are, and everything else is taken back. That
-makes a receipt of its own, which says what was left and can be undone.
+With --force those paths stay as they are, and everything else is taken back.
+That makes a receipt of its own, which says what was left and can be undone.
 
 Without ID the newest receipt is taken back. steps status lists them.
 
