@@ -14,11 +14,14 @@ import (
 	"time"
 )
 
-const commitDir = "interp/commit"
+const (
+	commitDir  = "interp/commit"
+	crashSuite = "conformance/crash"
+)
 
 // suites are the test packages that are to notice. The last one has commit's own
 // tests, among them those of what it decodes.
-var suites = []string{"conformance/crash", "conformance/race", "conformance/faults", commitDir}
+var suites = []string{crashSuite, "conformance/race", "conformance/faults", commitDir}
 
 func main() {
 	list := flag.Bool("list", false, "list the mutants instead")

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -125,7 +126,7 @@ func (r *runner) reach(ctx context.Context) error {
 
 // one gives the suite that notices a mutant, or nothing.
 func (r *runner) one(ctx context.Context, m Mutant) (string, error) {
-	for _, suite := range suites {
+	for _, suite := range inOrder(m) {
 		if !r.reached[suite][m.N] {
 			continue
 		}
@@ -141,6 +142,23 @@ func (r *runner) one(ctx context.Context, m Mutant) (string, error) {
 		}
 	}
 	return "", nil
+}
+
+// inOrder are the suites, the one that most likely notices a mutant first: a sync is
+// missed in a crash, a check in an attack.
+func inOrder(m Mutant) []string {
+	if m.Kind == "sync" {
+		return suites
+	}
+	rank := func(suite string) int {
+		if suite == crashSuite {
+			return 1
+		}
+		return 0
+	}
+	list := slices.Clone(suites)
+	slices.SortStableFunc(list[:max(0, len(list)-1)], func(a, b string) int { return rank(a) - rank(b) })
+	return list
 }
 
 // test runs one suite in its own folder, as go test does, until the first failure.
