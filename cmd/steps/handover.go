@@ -37,12 +37,23 @@ func beside(name string) (string, error) {
 }
 
 // handOver lets another build take over this process. It returns only on failure.
-func handOver(name string) error {
+func handOver(name string) error { return handOverWith(name, os.Environ()) }
+
+func handOverWith(name string, env []string) error {
 	path, err := beside(name)
 	if err != nil {
 		return err
 	}
-	return syscall.Exec(path, append([]string{os.Args[0]}, os.Args[1:]...), os.Environ())
+	return syscall.Exec(path, append([]string{os.Args[0]}, os.Args[1:]...), env)
+}
+
+// rarelyCollecting is the environment for a process that ends soon. Most of the garbage
+// is from before main, so that [fewerCollections] comes too late for it.
+func rarelyCollecting() []string {
+	if os.Getenv("GOGC") != "" {
+		return os.Environ()
+	}
+	return append(os.Environ(), "GOGC=400")
 }
 
 // delegated is a verb that another build has.

@@ -36,7 +36,7 @@ func (f *artifactFlags) add(flags *pflag.FlagSet) {
 }
 
 func runVerifyFile(t *terminal, f artifactFlags, name string) error {
-	atOnce()
+	fewerCollections()
 	a := signer.Artifact{Identity: f.identity, Issuer: f.issuer}
 	who := f.identity + " of " + f.issuer
 	switch {

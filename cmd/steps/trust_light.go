@@ -36,7 +36,7 @@ func askFull(ctx context.Context, r workerRequest) (*verifiedDocument, error) {
 	}
 	cmd := exec.CommandContext(ctx, full, verifyWorker)
 	cmd.Stdin = bytes.NewReader(in)
-	cmd.Stderr = os.Stderr
+	cmd.Stderr, cmd.Env = os.Stderr, rarelyCollecting()
 	out, err := cmd.Output()
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", full, err)
@@ -59,7 +59,7 @@ func askFull(ctx context.Context, r workerRequest) (*verifiedDocument, error) {
 // hand over, or if that fails: the verb's own way says why.
 func straight(args []string) {
 	if len(args) > 1 && slices.Contains([]string{"validate", "sign", "verify-bundle"}, args[1]) {
-		_ = handOver(fullName)
+		_ = handOverWith(fullName, rarelyCollecting())
 	}
 }
 

@@ -88,7 +88,7 @@ func (o *verifyBundleOptions) check(flags *pflag.FlagSet) error {
 }
 
 func runVerifyBundle(ctx context.Context, t *terminal, o verifyBundleOptions, path string) error {
-	atOnce()
+	fewerCollections()
 	if o.schema && o.src.policy != "" {
 		policy, err := os.ReadFile(o.src.policy)
 		if err != nil {

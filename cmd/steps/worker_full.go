@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
-	"runtime/debug"
 
 	"github.com/spf13/cobra"
 )
@@ -14,17 +13,12 @@ import (
 // maxRequest bounds what a light build asks: a source, in base64, and the rest.
 const maxRequest = 4 * maxSource
 
-// atOnce is for a verb that ends right after one verification: collecting what the start
-// of the process and that verification leave would take a tenth of its time. Sizes are
-// bounded, so the heap is, to five times of what is alive.
-func atOnce() { debug.SetGCPercent(400) }
-
 // addWorker adds the verb that a light build calls.
 func addWorker(root *cobra.Command, t *terminal) {
 	root.AddCommand(&cobra.Command{
 		Use: verifyWorker, Hidden: true, GroupID: "test", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			atOnce()
+			fewerCollections()
 			in, err := io.ReadAll(io.LimitReader(t.in, maxRequest))
 			if err != nil {
 				return err
