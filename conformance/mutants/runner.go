@@ -102,7 +102,7 @@ func (r *runner) reach(ctx context.Context) error {
 		if err := os.RemoveAll(log); err != nil {
 			return err
 		}
-		out, err := r.test(ctx, suite, "MUTANT_SEEN="+log)
+		out, err := r.test(ctx, suite, "MUTANT_SEEN="+log, sample)
 		if err != nil {
 			return fmt.Errorf("%s without any mutant: %w\n%s", suite, err, out)
 		}
@@ -130,7 +130,7 @@ func (r *runner) one(ctx context.Context, m Mutant) (string, error) {
 		if !r.reached[suite][m.N] {
 			continue
 		}
-		_, err := r.test(ctx, suite, "MUTANT="+strconv.Itoa(m.N))
+		_, err := r.test(ctx, suite, "MUTANT="+strconv.Itoa(m.N), depth(suite, m)...)
 		if ctx.Err() != nil {
 			return "", ctx.Err()
 		}
@@ -161,8 +161,18 @@ func inOrder(m Mutant) []string {
 	return list
 }
 
+const sample = "-test.short"
+
+// depth says how closely a suite looks for a mutant.
+func depth(suite string, m Mutant) []string {
+	if suite == crashSuite && m.Kind == "sync" {
+		return []string{"-syncs"}
+	}
+	return []string{sample}
+}
+
 // test runs one suite in its own folder, as go test does, until the first failure.
-func (r *runner) test(ctx context.Context, suite, env string) ([]byte, error) {
+func (r *runner) test(ctx context.Context, suite, env string, args ...string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, r.limit)
 	defer cancel()
 	scratch, err := os.MkdirTemp(r.dir, "run-")
@@ -170,7 +180,7 @@ func (r *runner) test(ctx context.Context, suite, env string) ([]byte, error) {
 		return nil, err
 	}
 	defer removeAll(scratch)
-	cmd := exec.CommandContext(ctx, r.binary(suite), "-test.short", "-test.failfast")
+	cmd := exec.CommandContext(ctx, r.binary(suite), append([]string{"-test.failfast"}, args...)...)
 	cmd.Dir = suite
 	cmd.Env = append(os.Environ(), env, "TMPDIR="+scratch)
 	// A suite has children of its own, which a mutant may make hang.
