@@ -102,7 +102,7 @@ func newLaw(t *rapid.T, dir string) *law {
 
 func (l *law) close() {
 	l.store.Close()
-	if err := removeAll(filepath.Dir(l.root)); err != nil {
+	if err := RemoveAll(filepath.Dir(l.root)); err != nil {
 		l.Fatal(err)
 	}
 }

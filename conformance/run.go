@@ -9,7 +9,6 @@ import (
 	"runtime"
 	"slices"
 	"strings"
-	"sync"
 
 	"steps.example/interp"
 	"steps.example/interp/changeset"
@@ -37,35 +36,14 @@ type Options struct {
 
 // RunAll runs the cases, several at a time, and calls report for each in order.
 func RunAll(ctx context.Context, cases []Case, host interp.Host, o Options, report func(Result)) (passed, failed int) {
-	results := make([]chan Result, len(cases))
-	for i := range results {
-		results[i] = make(chan Result, 1)
-	}
-	next := make(chan int)
-	var workers sync.WaitGroup
-	for range runtime.GOMAXPROCS(0) {
-		workers.Go(func() {
-			for i := range next {
-				results[i] <- Run(ctx, &cases[i], host, o)
-			}
-		})
-	}
-	go func() {
-		defer close(next)
-		for i := range cases {
-			next <- i
-		}
-	}()
-	for i := range cases {
-		r := <-results[i]
+	InOrder(runtime.GOMAXPROCS(0), len(cases), func(i int) Result { return Run(ctx, &cases[i], host, o) }, func(r Result) {
 		if r.Problem == nil {
 			passed++
 		} else {
 			failed++
 		}
 		report(r)
-	}
-	workers.Wait()
+	})
 	return passed, failed
 }
 
@@ -82,7 +60,7 @@ func (r *runner) inScratch(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, removeAll(scratch)) }()
+	defer func() { err = errors.Join(err, RemoveAll(scratch)) }()
 	if scratch, err = filepath.EvalSymlinks(scratch); err != nil {
 		return err
 	}
@@ -289,15 +267,4 @@ func (r *runner) takenBack(store *commit.Store, done *interp.Applied) error {
 		return fmt.Errorf("undo: %w", err)
 	}
 	return errors.Join(r.sameTree(r.before, "after undo"), r.leftNothing())
-}
-
-// removeAll removes a scratch directory whatever modes a case left in it.
-func removeAll(dir string) error {
-	err := filepath.WalkDir(dir, func(p string, d os.DirEntry, err error) error {
-		if d != nil && d.IsDir() {
-			return os.Chmod(p, 0o700)
-		}
-		return nil
-	})
-	return errors.Join(err, os.RemoveAll(dir))
 }

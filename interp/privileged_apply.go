@@ -157,6 +157,13 @@ func (e *PartnerError) Is(target error) bool { return target == commit.ErrInterr
 // CheckPartners insists that no broker's transaction waits for its end, and forgets those
 // that are at it. It is for who holds the store's lock, or is about to.
 func CheckPartners(store *commit.Store) error {
+	return SettlePartners(store, func(p commit.Partner) error { return &PartnerError{p} })
+}
+
+// SettlePartners calls settle for each broker's transaction that goes with one that is
+// not committed here, and forgets all that are then at their end. An error of settle
+// ends it.
+func SettlePartners(store *commit.Store, settle func(commit.Partner) error) error {
 	list, err := store.Partners()
 	if err != nil {
 		return err
@@ -167,7 +174,9 @@ func CheckPartners(store *commit.Store) error {
 			return err
 		}
 		if !decided {
-			return &PartnerError{p}
+			if err := settle(p); err != nil {
+				return err
+			}
 		}
 		if err := store.ForgetPartner(p.ID); err != nil {
 			return err

@@ -145,30 +145,17 @@ func undoPart(ctx context.Context, t *terminal, receipts ...*commit.Receipt) err
 // settlePartners has the broker take back its part in transactions that were interrupted
 // before they were committed here.
 func settlePartners(ctx context.Context, t *terminal, store *commit.Store) error {
-	list, err := store.Partners()
-	if err != nil {
-		return err
-	}
-	for _, p := range list {
-		decided, err := store.Decided(p.ID)
+	return interp.SettlePartners(store, func(p commit.Partner) error {
+		a, err := askBroker(ctx, p, func(about *broker.About) *broker.Request { return &broker.Request{Settle: about} })
 		if err != nil {
-			return err
+			return &exitError{code: exitRecover, err: fmt.Errorf(
+				"%w\nnothing here is applied or recovered before that: once sudo and the broker can be used again,\nrun steps recover; or let an administrator look at that transaction", err)}
 		}
-		if !decided {
-			a, err := askBroker(ctx, p, func(about *broker.About) *broker.Request { return &broker.Request{Settle: about} })
-			if err != nil {
-				return &exitError{code: exitRecover, err: fmt.Errorf(
-					"%w\nnothing here is applied or recovered before that: once sudo and the broker can be used again,\nrun steps recover; or let an administrator look at that transaction", err)}
-			}
-			if !a.Gone {
-				t.talk("the broker took back its part in %s", p.ID)
-			}
+		if !a.Gone {
+			t.talk("the broker took back its part in %s", p.ID)
 		}
-		if err := store.ForgetPartner(p.ID); err != nil {
-			return err
-		}
-	}
-	return nil
+		return nil
+	})
 }
 
 // verifyPart is what the broker says about its part in a receipt; nil where it has none.

@@ -46,7 +46,7 @@ func newConformanceCrash(t *terminal) *cobra.Command {
 				return usagef("%w", err)
 			}
 			if list {
-				return listCrashScenes(t, names)
+				return listScenes(t, names)
 			}
 			return runCrashScenes(cmd, t, opt)
 		},
@@ -59,42 +59,12 @@ func newConformanceCrash(t *terminal) *cobra.Command {
 	return cmd
 }
 
-func listCrashScenes(t *terminal, names []string) error {
-	for _, name := range names {
-		if t.json {
-			if err := t.object("scene", map[string]string{"name": name}); err != nil {
-				return err
-			}
-		}
-		t.say("%s", name)
-	}
-	return nil
-}
-
 func runCrashScenes(cmd *cobra.Command, t *terminal, opt suite.Options) error {
-	var broken error
-	sum, err := suite.Run(cmd.Context(), opt, func(r suite.Result) {
-		if t.json && broken == nil {
-			broken = t.object("scene", r)
-		}
-		t.say("%s", crashLine(r))
+	return runSuite(t, "scene", func(report func(suite.Result)) (suite.Summary, error) {
+		return suite.Run(cmd.Context(), opt, report)
+	}, crashLine, func(sum suite.Summary) ([]string, error) {
+		return []string{fmt.Sprintf("%d passed, %d failed", sum.Passed, sum.Failed)}, failures(sum.Failed, sum.Points, "points failed")
 	})
-	if err != nil {
-		return err
-	}
-	if broken != nil {
-		return broken
-	}
-	if t.json {
-		if err := t.object("summary", sum); err != nil {
-			return err
-		}
-	}
-	t.say("%d passed, %d failed", sum.Passed, sum.Failed)
-	if sum.Failed > 0 {
-		return &exitError{code: exitFailed, err: fmt.Errorf("%d of %d points failed", sum.Failed, sum.Points)}
-	}
-	return nil
 }
 
 // crashLine is a scene's result, and what is wrong below it.
@@ -106,11 +76,7 @@ func crashLine(r suite.Result) string {
 	if r.Skipped != "" {
 		return fmt.Sprintf("skip %s: %s", name, r.Skipped)
 	}
-	mark := "ok  "
-	if r.Failed > 0 {
-		mark = "FAIL"
-	}
-	lines := []string{fmt.Sprintf("%s %6d points %4d failed  %s", mark, r.Points, r.Failed, name)}
+	lines := []string{sceneHead(name, fmt.Sprintf("%6d points", r.Points), r.Failed)}
 	for _, p := range r.Problems {
 		lines = append(lines, "     "+p)
 	}

@@ -2,12 +2,10 @@ package main
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/spf13/cobra"
 
 	suite "steps.example/conformance/faults"
-	"steps.example/interp/changeset"
 )
 
 const conformanceFaultsLong = `Make the system calls of a commit fail: apply, upgrade, uninstall, undo,
@@ -64,61 +62,17 @@ func newConformanceFaults(t *terminal) *cobra.Command {
 	return cmd
 }
 
-// listScenes prints what can be picked.
-func listScenes(t *terminal, names []string) error {
-	for _, name := range names {
-		if t.json {
-			if err := t.object("scene", map[string]string{"name": name}); err != nil {
-				return err
-			}
-		}
-		t.say("%s", name)
-	}
-	return nil
-}
-
 func runConformanceFaults(cmd *cobra.Command, t *terminal, opt suite.Options, verbose bool) error {
-	var broken error
-	sum, err := suite.Run(cmd.Context(), opt, func(r suite.Result) {
-		if t.json && broken == nil {
-			broken = t.object("scene", r)
-		}
+	return runSuite(t, "scene", func(report func(suite.Result)) (suite.Summary, error) {
+		return suite.Run(cmd.Context(), opt, report)
+	}, func(r suite.Result) string {
 		lines := r.Problems
 		if verbose {
 			lines = append(lines, r.Said...)
 		}
-		t.say("%s", sceneLine(r.Name, fmt.Sprintf("%5d points", r.Points), r.Failed, r.Skipped, lines))
+		return sceneLine(r.Name, fmt.Sprintf("%5d points", r.Points), r.Failed, r.Skipped, lines)
+	}, func(sum suite.Summary) ([]string, error) {
+		return []string{fmt.Sprintf("%d passed, %d failed, %d skipped", sum.Passed, sum.Failed, sum.Skipped)},
+			failures(sum.Failed, sum.Points, "faults ended badly")
 	})
-	if err != nil {
-		return err
-	}
-	if broken != nil {
-		return broken
-	}
-	if t.json {
-		if err := t.object("summary", sum); err != nil {
-			return err
-		}
-	}
-	t.say("%d passed, %d failed, %d skipped", sum.Passed, sum.Failed, sum.Skipped)
-	if sum.Failed > 0 {
-		return &exitError{code: exitFailed, err: fmt.Errorf("%d of %d faults ended badly", sum.Failed, sum.Points)}
-	}
-	return nil
-}
-
-// sceneLine is a scene's result, and what there is to say of it below.
-func sceneLine(name, counts string, failed int, skipped string, below []string) string {
-	line := fmt.Sprintf("%-4s %s %4d failed  %s", "ok", counts, failed, name)
-	switch {
-	case failed > 0:
-		line = "FAIL" + line[4:]
-	case skipped != "":
-		return "skip " + name + "\n     " + wrapped(changeset.Printable(skipped), 5)
-	}
-	lines := []string{line}
-	for _, text := range below {
-		lines = append(lines, "     "+wrapped(changeset.Printable(text), 5))
-	}
-	return strings.Join(lines, "\n")
 }

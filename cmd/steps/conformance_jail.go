@@ -75,29 +75,12 @@ func runJailCases(cmd *cobra.Command, t *terminal, opt suite.Options, verbose bo
 	if _, err := suite.Pick(suite.Cases(), opt.Pick); err != nil {
 		return usagef("%w", err)
 	}
-	var broken error
-	sum, err := suite.Run(cmd.Context(), opt, func(r suite.Result) {
-		if t.json && broken == nil {
-			broken = t.object("case", r)
-		}
-		t.say("%s", jailLine(r, verbose))
+	return runSuite(t, "case", func(report func(suite.Result)) (suite.Summary, error) {
+		return suite.Run(cmd.Context(), opt, report)
+	}, func(r suite.Result) string { return jailLine(r, verbose) }, func(sum suite.Summary) ([]string, error) {
+		return []string{fmt.Sprintf("%d passed, %d failed, %d skipped", sum.Passed, sum.Failed, sum.Skipped)},
+			failures(sum.Failed, sum.Passed+sum.Failed, "cases failed")
 	})
-	if err != nil {
-		return err
-	}
-	if broken != nil {
-		return broken
-	}
-	if t.json {
-		if err := t.object("summary", sum); err != nil {
-			return err
-		}
-	}
-	t.say("%d passed, %d failed, %d skipped", sum.Passed, sum.Failed, sum.Skipped)
-	if sum.Failed > 0 {
-		return &exitError{code: exitFailed, err: fmt.Errorf("%d of %d cases failed", sum.Failed, sum.Passed+sum.Failed)}
-	}
-	return nil
 }
 
 // firstHandoff is the first number about what a command left behind.

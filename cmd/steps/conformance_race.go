@@ -69,29 +69,15 @@ func newConformanceRace(t *terminal) *cobra.Command {
 }
 
 func runConformanceRace(cmd *cobra.Command, t *terminal, opt suite.Options) error {
-	var broken error
-	sum, err := suite.Run(cmd.Context(), opt, func(r suite.Result) {
-		if t.json && broken == nil {
-			broken = t.object("scene", r)
-		}
-		t.say("%s", sceneLine(r.Name, fmt.Sprintf("%5d rounds", r.Rounds), r.Failed, r.Skipped, append(r.Problems,
-			fmt.Sprintf("%d went through, %d refused, %d wait; %d attacks", r.Succeeded, r.Refused, r.Blocked, r.Swaps))))
+	return runSuite(t, "scene", func(report func(suite.Result)) (suite.Summary, error) {
+		return suite.Run(cmd.Context(), opt, report)
+	}, func(r suite.Result) string {
+		return sceneLine(r.Name, fmt.Sprintf("%5d rounds", r.Rounds), r.Failed, r.Skipped, append(r.Problems,
+			fmt.Sprintf("%d went through, %d refused, %d wait; %d attacks", r.Succeeded, r.Refused, r.Blocked, r.Swaps)))
+	}, func(sum suite.Summary) ([]string, error) {
+		return []string{
+			fmt.Sprintf("%d rounds: %d went through, %d refused, %d wait for a decision; %d attacks", sum.Rounds, sum.Succeeded, sum.Refused, sum.Blocked, sum.Swaps),
+			fmt.Sprintf("%d passed, %d failed, %d skipped", sum.Passed, sum.Failed, sum.Skipped),
+		}, failures(sum.Failed, sum.Rounds, "attacks succeeded")
 	})
-	if err != nil {
-		return err
-	}
-	if broken != nil {
-		return broken
-	}
-	if t.json {
-		if err := t.object("summary", sum); err != nil {
-			return err
-		}
-	}
-	t.say("%d rounds: %d went through, %d refused, %d wait for a decision; %d attacks", sum.Rounds, sum.Succeeded, sum.Refused, sum.Blocked, sum.Swaps)
-	t.say("%d passed, %d failed, %d skipped", sum.Passed, sum.Failed, sum.Skipped)
-	if sum.Failed > 0 {
-		return &exitError{code: exitFailed, err: fmt.Errorf("%d of %d attacks succeeded", sum.Failed, sum.Rounds)}
-	}
-	return nil
 }

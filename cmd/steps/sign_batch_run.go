@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"runtime/debug"
 	"syscall"
 	"time"
 
@@ -77,7 +76,7 @@ func runSignBatch(ctx context.Context, t *terminal, f batchFlags, flags *pflag.F
 		}
 	}
 	// Little of what is made for a document outlives it, and nothing for long.
-	debug.SetGCPercent(400)
+	fewerCollections()
 	start := time.Now()
 	stop := showProgress(t, stats, size)
 	err = run()

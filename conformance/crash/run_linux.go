@@ -10,10 +10,10 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 
 	"golang.org/x/sys/unix"
 
+	"steps.example/conformance"
 	"steps.example/conformance/scene"
 )
 
@@ -105,50 +105,29 @@ func Run(ctx context.Context, o Options, report func(Result)) (sum Summary, err 
 	if err != nil {
 		return sum, err
 	}
-	defer func() { err = errors.Join(err, scene.RemoveAll(dir)) }()
+	defer func() { err = errors.Join(err, conformance.RemoveAll(dir)) }()
 	other, err := elsewhere(dir)
 	if err != nil {
 		return sum, err
 	}
 	if other != "" {
-		defer func() { err = errors.Join(err, scene.RemoveAll(other)) }()
+		defer func() { err = errors.Join(err, conformance.RemoveAll(other)) }()
 	}
 	// The jail grants nothing in /dev.
 	jailed, err := os.MkdirTemp("", "steps-crash-")
 	if err != nil {
 		return sum, err
 	}
-	defer func() { err = errors.Join(err, scene.RemoveAll(jailed)) }()
+	defer func() { err = errors.Join(err, conformance.RemoveAll(jailed)) }()
 	b := bench{Options: o, dir: dir, other: other, jailed: jailed}
-	results := make([]chan Result, len(list))
-	for i := range results {
-		results[i] = make(chan Result, 1)
-	}
-	next := make(chan int)
-	var workers sync.WaitGroup
-	for range runtime.GOMAXPROCS(0) {
-		workers.Go(func() {
-			for i := range next {
-				results[i] <- b.run(ctx, &list[i], strconv.Itoa(i))
-			}
-		})
-	}
-	go func() {
-		defer close(next)
-		for i := range list {
-			next <- i
-		}
-	}()
-	for i := range list {
-		r := <-results[i]
+	conformance.InOrder(runtime.GOMAXPROCS(0), len(list), func(i int) Result { return b.run(ctx, &list[i], strconv.Itoa(i)) }, func(r Result) {
 		sum.Points += r.Points
 		sum.Failed += r.Failed
 		if r.Skipped != "" {
 			sum.Skipped++
 		}
 		report(r)
-	}
-	workers.Wait()
+	})
 	sum.Passed = sum.Points - sum.Failed
 	return sum, ctx.Err()
 }

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strconv"
 
+	"steps.example/conformance"
 	"steps.example/conformance/scene"
 	"steps.example/interp/commit"
 )
@@ -108,7 +109,7 @@ func (t *trial) run(ctx context.Context) (err error) {
 		if err := os.Mkdir(dir, 0o755); err != nil {
 			return err
 		}
-		defer func() { err = errors.Join(err, scene.RemoveAll(dir)) }()
+		defer func() { err = errors.Join(err, conformance.RemoveAll(dir)) }()
 	}
 	if t.w, err = t.scene.MakeAt(places); err != nil {
 		return err
@@ -128,7 +129,7 @@ func (t *trial) run(ctx context.Context) (err error) {
 		return nil
 	}
 	for _, dir := range dirs {
-		if err := scene.RemoveAll(filepath.Join(dir, "graveyard")); err != nil {
+		if err := conformance.RemoveAll(filepath.Join(dir, "graveyard")); err != nil {
 			return err
 		}
 	}

@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"steps.example/conformance"
 	"steps.example/conformance/scene"
 	"steps.example/interp/changeset"
 	"steps.example/interp/commit"
@@ -169,7 +170,7 @@ func learn(ctx context.Context, s *scene.Scene, dir string) (*undisturbed, error
 	if err != nil {
 		return nil, err
 	}
-	defer scene.RemoveAll(dir)
+	defer conformance.RemoveAll(dir)
 	defer store.Close()
 	i := injector{fault: fault{at: -1}}
 	store.Intercept(i.call)
@@ -184,18 +185,13 @@ func open(s *scene.Scene, dir string) (*scene.World, *commit.Store, error) {
 	if err := os.Mkdir(dir, 0o755); err != nil {
 		return nil, nil, err
 	}
-	w, err := s.Make(dir)
-	if err != nil {
-		return nil, nil, err
-	}
-	store, err := commit.OpenStore(w.State)
-	return w, store, err
+	return s.Open(dir)
 }
 
 // try runs the scene with a fault, and says what a user would have been told and
 // what is wrong.
 func (u *undisturbed) try(ctx context.Context, s *scene.Scene, dir string, f fault) (said string, problems []string) {
-	defer scene.RemoveAll(dir)
+	defer conformance.RemoveAll(dir)
 	w, store, err := open(s, dir)
 	if err != nil {
 		return "", []string{err.Error()}

@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"steps.example/conformance"
 	"steps.example/conformance/scene"
 	"steps.example/interp/commit"
 )
@@ -128,7 +129,7 @@ func (t *trial) eachTouched(ctx context.Context, disturb ...func(path string) (f
 	for _, p := range paths {
 		paths = append(paths, filepath.Dir(p))
 	}
-	if err := scene.RemoveAll(dir); err != nil {
+	if err := conformance.RemoveAll(dir); err != nil {
 		return err
 	}
 	for _, path := range paths {

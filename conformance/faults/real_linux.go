@@ -15,6 +15,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"steps.example/conformance"
 	"steps.example/conformance/scene"
 )
 
@@ -109,7 +110,7 @@ func (t *trial) run(ctx context.Context, what string, must bool, disturb func(*s
 	}
 	defer func() {
 		store.Close()
-		_ = scene.RemoveAll(dir)
+		_ = conformance.RemoveAll(dir)
 	}()
 	store.Intercept((&injector{fault: fault{at: -1}}).call)
 	end, err := disturb(w)

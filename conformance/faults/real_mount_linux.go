@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"steps.example/conformance"
 	"steps.example/conformance/scene"
 )
 
@@ -121,7 +122,7 @@ func apartFromStore(ctx context.Context, dir string, r *Result) error {
 	if err != nil {
 		return err
 	}
-	defer scene.RemoveAll(tree)
+	defer conformance.RemoveAll(tree)
 	return each(ctx, dir, r, func(t *trial) error {
 		at := filepath.Join(tree, strings.ReplaceAll(t.Name, " ", "-"))
 		store := filepath.Join(dir, strings.ReplaceAll(t.Name, " ", "-"))

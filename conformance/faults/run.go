@@ -106,17 +106,11 @@ func Run(ctx context.Context, opt Options, report func(Result)) (sum Summary, er
 	if err != nil {
 		return sum, err
 	}
-	base, err := scene.Scratch("steps-faults-", false)
+	scratch, err := scene.NewScratch("steps-faults-")
 	if err != nil {
 		return sum, err
 	}
-	defer func() { err = errors.Join(err, scene.RemoveAll(base)) }()
-	// On a disk; and a command in a jail needs it.
-	slow, err := scene.Scratch("steps-faults-", true)
-	if err != nil {
-		return sum, err
-	}
-	defer func() { err = errors.Join(err, scene.RemoveAll(slow)) }()
+	defer func() { err = errors.Join(err, scratch.Close()) }()
 	tell := func(r Result) {
 		sum.count(r)
 		report(r)
@@ -125,11 +119,7 @@ func Run(ctx context.Context, opt Options, report func(Result)) (sum Summary, er
 		if !slices.Contains(names, s.Name) {
 			continue
 		}
-		at := base
-		if s.Jail {
-			at = slow
-		}
-		r, err := inject(ctx, &s, filepath.Join(at, fmt.Sprint("s", i)), opt)
+		r, err := inject(ctx, &s, filepath.Join(scratch.For(&s), fmt.Sprint("s", i)), opt)
 		if err != nil {
 			return sum, fmt.Errorf("scene %s: %w", s.Name, err)
 		}
@@ -140,7 +130,7 @@ func Run(ctx context.Context, opt Options, report func(Result)) (sum Summary, er
 			return sum, err
 		}
 		if slices.Contains(names, f.name) {
-			tell(f.run(ctx, filepath.Join(slow, fmt.Sprint("r", i))))
+			tell(f.run(ctx, filepath.Join(scratch.Slow, fmt.Sprint("r", i))))
 		}
 	}
 	return sum, ctx.Err()

@@ -3,12 +3,11 @@ package jail
 import (
 	"context"
 	"errors"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
-	"sync"
 
+	"steps.example/conformance"
 	"steps.example/interp/jail"
 )
 
@@ -55,7 +54,7 @@ func Run(ctx context.Context, opt Options, report func(Result)) (sum Summary, er
 	if err != nil {
 		return sum, err
 	}
-	defer func() { err = errors.Join(err, removeAll(base)) }()
+	defer func() { err = errors.Join(err, conformance.RemoveAll(base)) }()
 	if base, err = filepath.EvalSymlinks(base); err != nil {
 		return sum, err
 	}
@@ -94,29 +93,7 @@ func newSite(base, mode string) (*site, error) {
 
 // runCases runs cases and passes on their results in order.
 func (s *site) runCases(ctx context.Context, cases []Case, report func(Result)) error {
-	results := make([]chan Result, len(cases))
-	for i := range results {
-		results[i] = make(chan Result, 1)
-	}
-	next := make(chan int)
-	var workers sync.WaitGroup
-	for range 2 * runtime.GOMAXPROCS(0) {
-		workers.Go(func() {
-			for i := range next {
-				results[i] <- s.runCase(ctx, cases[i])
-			}
-		})
-	}
-	go func() {
-		defer close(next)
-		for i := range cases {
-			next <- i
-		}
-	}()
-	for i := range cases {
-		report(<-results[i])
-	}
-	workers.Wait()
+	conformance.InOrder(2*runtime.GOMAXPROCS(0), len(cases), func(i int) Result { return s.runCase(ctx, cases[i]) }, report)
 	return ctx.Err()
 }
 
@@ -144,15 +121,4 @@ func environment(dir string) []string {
 		"PATH=/usr/local/bin:/usr/bin:/bin:/usr/local/go/bin", "HOME=" + dir, "TMPDIR=" + dir, "LC_ALL=C",
 		"GOTOOLCHAIN=local", "GOFLAGS=-mod=mod", "GOPROXY=off",
 	}
-}
-
-// removeAll removes a tree whatever modes cases left in it.
-func removeAll(dir string) error {
-	err := filepath.WalkDir(dir, func(p string, d fs.DirEntry, err error) error {
-		if d != nil && d.IsDir() {
-			return os.Chmod(p, 0o700)
-		}
-		return nil
-	})
-	return errors.Join(err, os.RemoveAll(dir))
 }

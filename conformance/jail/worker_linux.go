@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"steps.example/conformance"
 )
 
 // The suite runs in a process of its own, which is the caller of every jail and
@@ -193,7 +195,7 @@ func runJob(j job) error {
 	})
 	if ctx.Err() != nil {
 		// Whoever would clear up may be gone.
-		err = errors.Join(err, removeAll(j.Base))
+		err = errors.Join(err, conformance.RemoveAll(j.Base))
 	}
 	return errors.Join(err, broken)
 }

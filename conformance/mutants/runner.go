@@ -13,6 +13,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"steps.example/conformance"
 )
 
 type runner struct {
@@ -179,7 +181,8 @@ func (r *runner) test(ctx context.Context, suite, env string, args ...string) ([
 	if err != nil {
 		return nil, err
 	}
-	defer removeAll(scratch)
+	// What a stopped suite left is no matter of the mutant.
+	defer conformance.RemoveAll(scratch)
 	cmd := exec.CommandContext(ctx, r.binary(suite), append([]string{"-test.failfast"}, args...)...)
 	cmd.Dir = suite
 	cmd.Env = append(os.Environ(), env, "TMPDIR="+scratch)
@@ -192,15 +195,4 @@ func (r *runner) test(ctx context.Context, suite, env string, args ...string) ([
 		err = ctx.Err()
 	}
 	return out, err
-}
-
-// removeAll removes what a stopped suite left, read-only directories too.
-func removeAll(dir string) {
-	_ = filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
-		if err == nil && d.IsDir() {
-			_ = os.Chmod(path, 0o700)
-		}
-		return nil
-	})
-	_ = os.RemoveAll(dir)
 }

@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 
 	"steps.example/conformance"
-	"steps.example/conformance/scene"
 )
 
 // naive does what a careless program does: it looks, and then it acts by path. The
@@ -81,7 +80,7 @@ func control(ctx context.Context, dir string, seed uint64) (r Result, err error)
 	}
 	root := filepath.Join(dir, "root")
 	fresh := func() error {
-		return errors.Join(scene.RemoveAll(root), scene.RemoveAll(g.aside), os.Mkdir(root, 0o755), os.Mkdir(g.aside, 0o755), controlTree.Build(root))
+		return errors.Join(conformance.RemoveAll(root), conformance.RemoveAll(g.aside), os.Mkdir(root, 0o755), os.Mkdir(g.aside, 0o755), controlTree.Build(root))
 	}
 	// What the programs get out is put right again.
 	noticed := func() (bool, error) {
@@ -91,7 +90,7 @@ func control(ctx context.Context, dir string, seed uint64) (r Result, err error)
 			return false, err
 		}
 		g.far.close()
-		return true, errors.Join(scene.RemoveAll(g.far.base), g.outside(controlTree))
+		return true, errors.Join(conformance.RemoveAll(g.far.base), g.outside(controlTree))
 	}
 	leading := []struct {
 		attack string

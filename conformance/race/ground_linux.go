@@ -31,7 +31,7 @@ func (g *ground) close() error {
 	if g.far != nil {
 		g.far.close()
 	}
-	return scene.RemoveAll(g.dir)
+	return conformance.RemoveAll(g.dir)
 }
 
 // outside makes what is outside: a copy of a tree in all but the contents.
@@ -48,16 +48,11 @@ func (g *ground) outside(tree conformance.Tree) (err error) {
 func (g *ground) world(s *scene.Scene) (*scene.World, *commit.Store, error) {
 	dir := filepath.Join(g.dir, "w")
 	for _, d := range []string{dir, g.aside} {
-		if err := errors.Join(scene.RemoveAll(d), os.Mkdir(d, 0o755)); err != nil {
+		if err := errors.Join(conformance.RemoveAll(d), os.Mkdir(d, 0o755)); err != nil {
 			return nil, nil, err
 		}
 	}
-	w, err := s.Make(dir)
-	if err != nil {
-		return nil, nil, err
-	}
-	store, err := commit.OpenStore(w.State)
-	return w, store, err
+	return s.Open(dir)
 }
 
 // attacker opens what an attacker needs of a world.

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"runtime"
 
+	"steps.example/conformance"
 	"steps.example/conformance/scene"
 )
 
@@ -21,23 +22,17 @@ func Run(ctx context.Context, opt Options, report func(Result)) (sum Summary, er
 	if opt.Rounds <= 0 {
 		opt.Rounds = DefaultRounds
 	}
-	base, err := scene.Scratch("steps-race-", false)
+	scratch, err := scene.NewScratch("steps-race-")
 	if err != nil {
 		return sum, err
 	}
-	defer func() { err = errors.Join(err, scene.RemoveAll(base)) }()
-	// What is in memory is never granted to a command in a jail.
-	slow, err := scene.Scratch("steps-race-", true)
-	if err != nil {
-		return sum, err
-	}
-	defer func() { err = errors.Join(err, scene.RemoveAll(slow)) }()
+	defer func() { err = errors.Join(err, scratch.Close()) }()
 	tell := func(r Result) {
 		sum.count(r)
 		report(r)
 	}
 	if controlled {
-		r, err := control(ctx, filepath.Join(base, "control"), opt.Seed)
+		r, err := control(ctx, filepath.Join(scratch.Fast, "control"), opt.Seed)
 		if err != nil {
 			return sum, fmt.Errorf("control: %w", err)
 		}
@@ -47,37 +42,24 @@ func Run(ctx context.Context, opt Options, report func(Result)) (sum Summary, er
 		r   Result
 		err error
 	}
-	results := make([]chan ended, len(scenes))
-	slots := make(chan struct{}, runtime.GOMAXPROCS(0))
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	for i := range scenes {
-		results[i] = make(chan ended, 1)
-	}
-	go func() {
-		for i := range scenes {
-			slots <- struct{}{}
-			go func() {
-				at := base
-				if scenes[i].Jail {
-					at = slow
-				}
-				r, err := attackScene(ctx, &scenes[i], filepath.Join(at, fmt.Sprint("s", i)), opt, max(1, opt.Rounds/len(scenes)))
-				results[i] <- ended{r, err}
-				<-slots
-			}()
-		}
-	}()
 	var failed error
-	for i := range scenes {
-		e := <-results[i]
+	conformance.InOrder(runtime.GOMAXPROCS(0), len(scenes), func(i int) ended {
+		s := &scenes[i]
+		r, err := attackScene(ctx, s, filepath.Join(scratch.For(s), fmt.Sprint("s", i)), opt, max(1, opt.Rounds/len(scenes)))
+		if err != nil {
+			err = fmt.Errorf("scene %s: %w", s.Name, err)
+		}
+		return ended{r, err}
+	}, func(e ended) {
 		if e.err != nil && failed == nil {
-			failed = fmt.Errorf("scene %s: %w", scenes[i].Name, e.err)
+			failed = e.err
 			cancel()
 		}
 		if failed == nil {
 			tell(e.r)
 		}
-	}
+	})
 	return sum, failed
 }

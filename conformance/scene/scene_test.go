@@ -7,6 +7,7 @@ import (
 	"slices"
 	"testing"
 
+	"steps.example/conformance"
 	"steps.example/interp/commit"
 	"steps.example/interp/jail"
 	"steps.example/steps"
@@ -110,7 +111,7 @@ func scratch(t *testing.T) string {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := RemoveAll(dir); err != nil {
+		if err := conformance.RemoveAll(dir); err != nil {
 			t.Error(err)
 		}
 	})

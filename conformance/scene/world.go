@@ -114,6 +114,16 @@ func (s *Scene) Make(dir string) (*World, error) {
 	return s.MakeAt(Places{Tree: dir, Store: dir})
 }
 
+// Open makes the world of the scene in an empty directory, and opens its store.
+func (s *Scene) Open(dir string) (*World, *commit.Store, error) {
+	w, err := s.Make(dir)
+	if err != nil {
+		return nil, nil, err
+	}
+	store, err := commit.OpenStore(w.State)
+	return w, store, err
+}
+
 // MakeAt makes the world of the scene in several empty directories.
 func (s *Scene) MakeAt(at Places) (*World, error) {
 	w := &World{Scene: s, Root: filepath.Join(at.Tree, "root"), Outside: filepath.Join(at.Tree, "outside"), State: filepath.Join(at.Store, "state")}

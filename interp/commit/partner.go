@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"io"
-	"os"
 	"path/filepath"
 	"strings"
 
@@ -141,16 +139,7 @@ func (s *Store) partners(make bool) (int, error) {
 }
 
 func readPartner(dir int, name string) (p Partner, err error) {
-	fd, err := unix.Openat(dir, name, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return p, err
-	}
-	f := os.NewFile(uintptr(fd), name)
-	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, maxPartner+1))
-	if err == nil && len(data) > maxPartner {
-		err = fmt.Errorf("more than %d bytes", maxPartner)
-	}
+	data, err := readPrivate(dir, name, maxPartner)
 	if err == nil {
 		err = json.Unmarshal(bytes.TrimSpace(data), &p, json.RejectUnknownMembers(true))
 	}

@@ -37,6 +37,26 @@ type Stats struct {
 	Bytes atomic.Int64
 }
 
+// parse counts what was read and parses it; the item gives up its bytes. The error
+// names the line.
+func (s *Stats) parse(item *Item) (*Submission, error) {
+	s.Read.Add(1)
+	s.Bytes.Add(int64(len(item.Data)) + 1)
+	if item.Fault != nil {
+		return nil, item.fault(item.Fault)
+	}
+	sub, err := ParseSubmission(item.Data)
+	if err != nil {
+		return nil, item.fault(err)
+	}
+	item.Data = nil
+	return sub, nil
+}
+
+func (i *Item) fault(err error) error {
+	return fmt.Errorf("%s:%d: submission %w", i.File, i.Line, err)
+}
+
 // result and reject are lines of the lists.
 type result struct {
 	Where    string `json:"where"`
@@ -116,18 +136,11 @@ func (b *batch) read(ctx context.Context, src Source, queues []chan task) {
 		if ctx.Err() != nil {
 			return
 		}
-		b.Stats.Read.Add(1)
-		b.Stats.Bytes.Add(int64(len(item.Data)) + 1)
-		err = item.Fault
-		var sub *Submission
-		if err == nil {
-			sub, err = ParseSubmission(item.Data)
-		}
+		sub, err := b.Stats.parse(&item)
 		if err != nil {
-			b.reject(item, "", fmt.Sprintf("%s:%d: submission %s", item.File, item.Line, err))
+			b.reject(item, "", err.Error())
 			continue
 		}
-		item.Data = nil
 		select {
 		case queues[maphash.String(seed, sub.PURL)%uint64(len(queues))] <- task{item, sub}:
 		case <-ctx.Done():

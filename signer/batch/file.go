@@ -128,18 +128,11 @@ func (f *fileBatch) read(ctx context.Context, src Source) error {
 		if ctx.Err() != nil {
 			return nil
 		}
-		f.Stats.Read.Add(1)
-		f.Stats.Bytes.Add(int64(len(item.Data)) + 1)
-		err = item.Fault
-		var sub *Submission
-		if err == nil {
-			sub, err = ParseSubmission(item.Data)
-		}
+		sub, err := f.Stats.parse(&item)
 		if err != nil {
-			f.refuse(item, "", fmt.Sprintf("%s:%d: submission %s", item.File, item.Line, err))
+			f.refuse(item, "", err.Error())
 			continue
 		}
-		item.Data = nil
 		if err := f.take(ctx, &job{item: item, sub: sub, content: sub.Content(), done: make(chan struct{})}); err != nil {
 			return err
 		}
