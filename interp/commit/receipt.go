@@ -231,6 +231,28 @@ func (s *Store) Drop(id string) error {
 	return w.discard()
 }
 
+// asLeft is the state after a change that keeps the object: what that leaves out is as
+// before left it, if before is known.
+func asLeft(after, before *changeset.State) *changeset.State {
+	if after == nil || before == nil {
+		return after
+	}
+	kept := *after
+	if kept.SHA256 == "" && kept.Kind == changeset.File {
+		kept.SHA256 = before.SHA256
+	}
+	if kept.MTime == 0 {
+		kept.MTime = before.MTime
+	}
+	if kept.UID == changeset.KeepOwner {
+		kept.UID = before.UID
+	}
+	if kept.GID == changeset.KeepOwner {
+		kept.GID = before.GID
+	}
+	return &kept
+}
+
 // net is the changeset that has the same effect as those given, one after the
 // other.
 func net(list []*changeset.Changeset) *changeset.Changeset {
@@ -243,18 +265,26 @@ func net(list []*changeset.Changeset) *changeset.Changeset {
 	source := map[string]string{} // path now → path before all, of moved objects
 	for _, cs := range list {
 		moves := map[string]string{}
+		made := map[string]changeset.Change{} // what moves now and was made before, by path
+		for i := range cs.Changes {
+			if k, ok := index[cs.Changes[i].From]; ok {
+				made[cs.Changes[i].From] = out.Changes[k]
+			}
+		}
 		for i := range cs.Changes {
 			c := cs.Changes[i]
+			keeps := c.KeepsObject()
 			if c.From != "" {
 				from, known := source[c.From]
 				if !known {
 					from = c.From
-					if k, ok := index[c.From]; ok && !out.Changes[k].KeepsObject() {
+					if m, ok := made[c.From]; ok && !m.KeepsObject() {
 						from = "" // made by an earlier changeset
+						c.Content, c.Origin, c.After = m.Content, m.Origin, asLeft(c.After, m.After)
 					}
 				}
 				moves[c.Path], c.From = from, from
-			} else if !c.KeepsObject() {
+			} else if !keeps {
 				moves[c.Path] = ""
 			}
 			k, ok := index[c.Path]
@@ -265,25 +295,11 @@ func net(list []*changeset.Changeset) *changeset.Changeset {
 			}
 			o := &out.Changes[k]
 			after := c.After
-			if c.KeepsObject() && o.After != nil {
-				// What a change of attributes leaves out is as it was left before.
-				kept := *after
-				if kept.SHA256 == "" && kept.Kind == changeset.File {
-					kept.SHA256 = o.After.SHA256
-				}
-				if kept.MTime == 0 {
-					kept.MTime = o.After.MTime
-				}
-				if kept.UID == changeset.KeepOwner {
-					kept.UID = o.After.UID
-				}
-				if kept.GID == changeset.KeepOwner {
-					kept.GID = o.After.GID
-				}
-				after = &kept
+			if keeps {
+				after = asLeft(after, o.After)
 			}
 			o.After, o.Steps = after, append(o.Steps[:len(o.Steps):len(o.Steps)], c.Steps...)
-			if !c.KeepsObject() {
+			if !keeps {
 				o.From, o.Origin, o.Content = c.From, c.Origin, c.Content
 			}
 			if o.From == o.Path {
