@@ -117,7 +117,8 @@ func daemonCase(ctx context.Context, s *site, r *Result) {
 
 // daemonControl shows that one daemon survives a plain command.
 func daemonControl(ctx context.Context, tag string) error {
-	cmd := exec.CommandContext(ctx, "/bin/sh", "-c", "setsid sleep "+tag+" & while ! grep -q "+tag+" /proc/$!/cmdline; do :; done")
+	// Until it executes, the child is a shell whose own text has the tag in it.
+	cmd := exec.CommandContext(ctx, "/bin/sh", "-c", "setsid sleep "+tag+" & while ! grep -aq ^sleep /proc/$!/cmdline; do :; done")
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: unix.SIGKILL}
 	if err := cmd.Run(); err != nil {
 		return err
