@@ -130,13 +130,7 @@ func (a *ascent) end() error {
 		return nil
 	}
 	defer a.tx.Close()
-	decided, err := a.store.Decided(a.id)
-	if err == nil && !decided {
-		err = a.tx.Abort()
-	}
-	if err == nil {
-		err = a.store.ForgetPartner(a.id)
-	}
+	err := settlePartner(a.store, a.id, a.tx.Abort)
 	if err != nil {
 		_, theirs := a.tx.ID()
 		return fmt.Errorf("the broker's transaction %s is not at its end: %w; recover, or ask an administrator", theirs, err)
@@ -160,6 +154,21 @@ func CheckPartners(store *commit.Store) error {
 	return SettlePartners(store, func(p commit.Partner) error { return &PartnerError{p} })
 }
 
+// Recover brings interrupted transactions to their end as [commit.Store.Recover] does,
+// and what brokers did for them: before that, since it was done on top, settle takes back
+// each broker's transaction that goes with one that is to be taken back. An error of
+// settle ends it.
+func Recover(store *commit.Store, o commit.RecoverOptions, settle func(commit.Partner) error) ([]commit.Recovered, error) {
+	if err := SettlePartners(store, settle); err != nil {
+		return nil, err
+	}
+	done, err := store.Recover(o)
+	if err == nil {
+		err = SettlePartners(store, settle)
+	}
+	return done, err
+}
+
 // SettlePartners calls settle for each broker's transaction that goes with one that is
 // not committed here, and forgets all that are then at their end. An error of settle
 // ends it.
@@ -169,18 +178,24 @@ func SettlePartners(store *commit.Store, settle func(commit.Partner) error) erro
 		return err
 	}
 	for _, p := range list {
-		decided, err := store.Decided(p.ID)
-		if err != nil {
-			return err
-		}
-		if !decided {
-			if err := settle(p); err != nil {
-				return err
-			}
-		}
-		if err := store.ForgetPartner(p.ID); err != nil {
+		if err := settlePartner(store, p.ID, func() error { return settle(p) }); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+func settlePartner(store *commit.Store, id string, settle func() error) error {
+	standing, err := store.Standing(id)
+	switch {
+	case err != nil:
+		return err
+	case standing == commit.Committing: // that may still be lost, and then the note is needed
+		return nil
+	case standing == commit.Unmade:
+		if err := settle(); err != nil {
+			return err
+		}
+	}
+	return store.ForgetPartner(id)
 }

@@ -142,10 +142,10 @@ func undoPart(ctx context.Context, t *terminal, receipts ...*commit.Receipt) err
 	return nil
 }
 
-// settlePartners has the broker take back its part in transactions that were interrupted
-// before they were committed here.
-func settlePartners(ctx context.Context, t *terminal, store *commit.Store) error {
-	return interp.SettlePartners(store, func(p commit.Partner) error {
+// settleByBroker has the broker take back its part in a transaction that was interrupted
+// before it was committed here.
+func settleByBroker(ctx context.Context, t *terminal) func(commit.Partner) error {
+	return func(p commit.Partner) error {
 		a, err := askBroker(ctx, p, func(about *broker.About) *broker.Request { return &broker.Request{Settle: about} })
 		if err != nil {
 			return &exitError{code: exitRecover, err: fmt.Errorf(
@@ -155,7 +155,7 @@ func settlePartners(ctx context.Context, t *terminal, store *commit.Store) error
 			t.talk("the broker took back its part in %s", p.ID)
 		}
 		return nil
-	})
+	}
 }
 
 // verifyPart is what the broker says about its part in a receipt; nil where it has none.

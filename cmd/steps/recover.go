@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"steps.example/interp"
 	"steps.example/interp/commit"
 )
 
@@ -40,10 +41,7 @@ func newRecover(t *terminal) *cobra.Command {
 				return err
 			}
 			defer store.Close()
-			if err := settlePartners(cmd.Context(), t, store); err != nil {
-				return err
-			}
-			done, err := store.Recover(commit.RecoverOptions{Keep: keep})
+			done, err := interp.Recover(store, commit.RecoverOptions{Keep: keep}, settleByBroker(cmd.Context(), t))
 			for _, r := range done {
 				if t.json {
 					if err := t.object("recovered", map[string]any{

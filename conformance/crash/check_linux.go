@@ -146,7 +146,7 @@ func (t *trial) takeBack(store *commit.Store, done bool) error {
 				return err
 			}
 		}
-		if err := store.Undo(r.ID); err != nil {
+		if err := t.w.Undo(store, r); err != nil {
 			return fmt.Errorf("undo: %w", err)
 		}
 	}
@@ -157,7 +157,7 @@ func (t *trial) takeBack(store *commit.Store, done bool) error {
 }
 
 // known are what a store has beside its directories.
-var known = []string{"lock", "owners", "receipts", "tx", "kept", "trash"}
+var known = []string{"lock", "owners", "receipts", "tx", "kept", "trash", "partners"}
 
 // leftNothing looks for what is in the store beside receipts, and for directories
 // of transactions in the tree that no receipt needs.
@@ -172,7 +172,7 @@ func (t *trial) leftNothing(store *commit.Store) error {
 			extra = append(extra, e.Name())
 		}
 	}
-	for _, dir := range []string{"tx", "kept", "trash"} {
+	for _, dir := range []string{"tx", "kept", "trash", "partners"} {
 		names, err := filepath.Glob(filepath.Join(t.w.State, dir, "*"))
 		if err != nil {
 			return err

@@ -25,7 +25,8 @@ type machine struct {
 	err     error
 }
 
-// errStop is what the machine panics with.
+// errStop is the outcome of every call once the machine has stopped: nothing changes any
+// more. The process goes on all the same, which is how it closes what it has open.
 var errStop = errors.New("stopped here")
 
 // start begins to count anew.
@@ -46,11 +47,14 @@ func (m *machine) call(c commit.Call) error {
 		m.point(c)
 		return nil
 	}
-	m.point(c)
+	if m.point(c); m.stopped {
+		return errStop
+	}
 	instead, err := m.instead(c)
 	if err != nil {
 		m.err = fmt.Errorf("simulate %s %s: %w", c.Op, c.Name, err)
-		m.stop()
+		m.stopped = true
+		return errStop
 	}
 	if !instead {
 		return nil
@@ -81,25 +85,15 @@ func (m *machine) point(c commit.Call) {
 			when = "after"
 		}
 		m.last = fmt.Sprintf("%s %s %s", when, c.Op, c.Name)
-		m.stop()
+		m.stopped = true
 	}
 }
 
-func (m *machine) stop() {
-	m.stopped = true
-	panic(errStop)
-}
-
-// run calls f until it stops.
+// run calls f, and reports whether the machine stopped.
 func (m *machine) run(f func() error) (stopped bool, err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			if p != errStop {
-				panic(p)
-			}
-			stopped, err = m.err == nil, m.err
-		}
-	}()
 	err = f()
-	return false, errors.Join(err, m.err)
+	if m.stopped {
+		return m.err == nil, m.err
+	}
+	return false, err
 }

@@ -55,6 +55,7 @@ var syncs = map[string]string{
 	"makeSlotDir":       "tree and home",
 	"discard (others)":  "undo",
 	"cutTail":           "write new",
+	"NotePartner":       "broker",
 }
 
 // without are syncs that no scene misses, and why they are there.

@@ -188,7 +188,7 @@ func (t *trial) stage(s stop, f func(*commit.Store) error) (stopped bool, err er
 
 // recover recovers. What it has led to, once it returns, it must lead to again.
 func (t *trial) recover(store *commit.Store) error {
-	if _, err := store.Recover(commit.RecoverOptions{}); err != nil {
+	if err := t.w.Recover(store); err != nil {
 		return fmt.Errorf("recover: %w", err)
 	}
 	done, err := t.done(store)
@@ -206,6 +206,9 @@ func (t *trial) recover(store *commit.Store) error {
 func (t *trial) done(store *commit.Store) (bool, error) {
 	all, err := store.Receipts()
 	if err != nil {
+		return false, err
+	}
+	if err := t.w.Agree(store); err != nil {
 		return false, err
 	}
 	had := len(t.w.Had)

@@ -79,6 +79,14 @@ func (i *injector) call(c commit.Call) error {
 	return nil
 }
 
+// watch has all calls made to a fault's liking: those of the store, and a broker's.
+func (i *injector) watch(w *scene.World, store *commit.Store) {
+	store.Intercept(i.call)
+	if w.Broker {
+		w.Watch = i.call
+	}
+}
+
 // lasts reports whether a later call fails, too.
 func (i *injector) lasts(op string) bool {
 	switch i.errno {
@@ -173,7 +181,7 @@ func learn(ctx context.Context, s *scene.Scene, dir string) (*undisturbed, error
 	defer conformance.RemoveAll(dir)
 	defer store.Close()
 	i := injector{fault: fault{at: -1}}
-	store.Intercept(i.call)
+	i.watch(w, store)
 	if err := w.Act(ctx, store); err != nil {
 		return nil, fmt.Errorf("without a fault: %w", err)
 	}
@@ -198,7 +206,7 @@ func (u *undisturbed) try(ctx context.Context, s *scene.Scene, dir string, f fau
 	}
 	defer store.Close()
 	i := injector{fault: f}
-	store.Intercept(i.call)
+	i.watch(w, store)
 	err = w.Act(ctx, store)
 	i.over = true
 	if !i.hit {
@@ -247,7 +255,7 @@ func (v *verdict) judge() {
 	case v.err != nil && !was.before && !v.recorded():
 		v.say("it failed with nothing left to recover, and the tree %s", was)
 	}
-	if _, err := v.store.Recover(commit.RecoverOptions{}); err != nil {
+	if err := v.Recover(v.store); err != nil {
 		v.say("recovery, with the fault gone: %v", err)
 	}
 	switch now := v.state(); {
@@ -256,11 +264,14 @@ func (v *verdict) judge() {
 	case len(pending) == 0 && now != was:
 		v.say("recovery had nothing to do, and changed the tree from %s to %s", was, now)
 	}
-	for _, dir := range []string{"tx", "trash", "kept"} {
+	for _, dir := range []string{"tx", "trash", "kept", "partners"} {
 		left, _ := filepath.Glob(filepath.Join(v.State, dir, "*"))
 		if len(left) > 0 {
 			v.say("left in the store: %s", strings.Join(left, ", "))
 		}
+	}
+	if err := v.Agree(v.store); err != nil {
+		v.say("%v", err)
 	}
 	for _, d := range v.OutsideDiff() {
 		v.say("outside: %s", d)

@@ -99,7 +99,7 @@ func (sc *score) live(ctx context.Context, s *scene.Scene, g *ground, seed uint6
 			if store, err = stop(ctx, w, store, rng.IntN(len(sc.calls))); err != nil {
 				return err
 			}
-			act = func() error { _, err := store.Recover(commit.RecoverOptions{}); return err }
+			act = func() error { return w.Recover(store) }
 		}
 		var end error
 		swaps, err := by.during(func() { end = act() })
@@ -116,7 +116,7 @@ func (sc *score) live(ctx context.Context, s *scene.Scene, g *ground, seed uint6
 			if !errors.Is(end, commit.ErrBlocked) && !s.Fails {
 				problems = append(problems, fmt.Sprintf("it ended with %v, and left a transaction to be recovered (%v)", end, err))
 			}
-			_, err := store.Recover(commit.RecoverOptions{})
+			err := w.Recover(store)
 			problems = append(problems, g.law(w, err, quick)...)
 		}
 		store.Close()

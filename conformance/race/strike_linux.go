@@ -300,7 +300,7 @@ func (sc *score) strikeOnce(ctx context.Context, s *scene.Scene, g *ground, st s
 	}
 	blocked := len(pending) > 0
 	if blocked {
-		_, err = store.Recover(commit.RecoverOptions{})
+		err = w.Recover(store)
 		if err != nil && !errors.Is(err, commit.ErrBlocked) {
 			problems = append(problems, fmt.Sprintf("recovery: %v", err))
 		}

@@ -24,6 +24,9 @@ func (w *World) host() interp.Host {
 	if w.Jail {
 		return interp.Machine{}
 	}
+	if w.Broker {
+		return user{scripted{w: w}}
+	}
 	return scripted{w: w}
 }
 

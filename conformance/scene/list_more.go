@@ -73,6 +73,12 @@ func mixed() []Scene {
 			Steps: `[{"type": "remove", "paths": [{"base": "var", "path": "d"}, {"base": "var", "path": "f"}], "recursive": true},
  {"type": "write", "path": {"base": "var", "path": "d"}, "content": "file"},
  {"type": "write", "path": {"base": "var", "path": "f/x"}, "content": "x"}]`},
+		{Name: "broker", Root: true, Broker: true, Before: tree{"hb/etc/conf": file("old"), "hb/var/f": file("f"), "hb/var/gone": file("gone")},
+			Steps: `[{"type": "write", "path": {"base": "etc", "path": "conf"}, "content": "new", "overwrite": true},
+ {"type": "symlink", "source": {"base": "relative", "path": "f"}, "target": {"base": "var", "path": "l"}, "sudo": true},
+ {"type": "remove", "paths": [{"base": "var", "path": "gone"}], "sudo": true},
+ {"type": "set_ownership", "paths": [{"base": "var", "path": "f"}], "user": "nobody"},
+ {"type": "write", "path": {"base": "var", "path": "own"}, "content": "own"}]`},
 		{Name: "nothing to do", Same: true, Before: tree{"hb/var/f": file("f")},
 			Steps: `[{"type": "write", "path": {"base": "var", "path": "f"}, "content": "other"}, {"type": "mkdir_p", "path": {"base": "var", "path": "."}}]`},
 	}

@@ -86,7 +86,10 @@ func TestScenes(t *testing.T) {
 				if drift, err := store.Verify(made[0]); err != nil || len(drift) > 0 {
 					t.Errorf("verify: %v, %v", drift, err)
 				}
-				if err := store.Undo(made[0].ID); err != nil {
+				if err := w.Agree(store); err != nil {
+					t.Error(err)
+				}
+				if err := w.Undo(store, made[0]); err != nil {
 					t.Fatal(err)
 				}
 				back, err := w.Take()

@@ -59,6 +59,9 @@ type Scene struct {
 	Jail bool
 	// Root: only root can do it.
 	Root bool
+	// Broker: one has a part in it, an apply. This process, root, is the user and the
+	// broker in turn.
+	Broker bool
 }
 
 // Lacks says what this process lacks for the scene; "" for nothing.
@@ -90,8 +93,9 @@ type Places struct {
 type World struct {
 	*Scene
 	// Root is the tree, Home the user's home, which is in it as a rule, Outside
-	// something beside it that is nobody's business, State the store.
-	Root, Home, Outside, State string
+	// something beside it that is nobody's business, State the store, Theirs the
+	// broker's.
+	Root, Home, Outside, State, Theirs string
 	// Before is the tree before the operation, and Had the receipts.
 	Before Snapshot
 	Had    []string
@@ -100,6 +104,8 @@ type World struct {
 	Watch func(commit.Call) error
 
 	outside Snapshot
+	// hangUp ends the conversation with the broker, as the end of a process would.
+	hangUp func()
 }
 
 // old is the time of all files of a tree, in nanoseconds.
@@ -126,7 +132,7 @@ func (s *Scene) Open(dir string) (*World, *commit.Store, error) {
 
 // MakeAt makes the world of the scene in several empty directories.
 func (s *Scene) MakeAt(at Places) (*World, error) {
-	w := &World{Scene: s, Root: filepath.Join(at.Tree, "root"), Outside: filepath.Join(at.Tree, "outside"), State: filepath.Join(at.Store, "state")}
+	w := &World{Scene: s, Root: filepath.Join(at.Tree, "root"), Outside: filepath.Join(at.Tree, "outside"), State: filepath.Join(at.Store, "state"), Theirs: filepath.Join(at.Tree, "theirs")}
 	w.Home = filepath.Join(w.Root, "home")
 	if at.Home != "" {
 		w.Home = filepath.Join(at.Home, "home")
@@ -279,6 +285,8 @@ func (w *World) install() error {
 // Act does the operation of the scene. It fails, also, where the scene is meant to
 // fail and it did not.
 func (w *World) Act(ctx context.Context, store *commit.Store) error {
+	w.hangUp = func() {}
+	defer func() { w.hangUp() }()
 	err := w.act(ctx, store)
 	if w.Fails {
 		if err == nil {
@@ -305,6 +313,9 @@ func (w *World) act(ctx context.Context, store *commit.Store) error {
 			return err
 		}
 		if w.Verb == VerbApply {
+			if job.Broker = w.Broker; job.Broker {
+				opt.Broker = w.client(job)
+			}
 			_, err = interp.Apply(ctx, job, w.host(), opt)
 			return err
 		}

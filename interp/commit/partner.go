@@ -12,7 +12,6 @@ import (
 )
 
 const (
-	partnersDir   = "partners"
 	partnerEnd    = ".json"
 	partnerIntent = ".new" // the lock makes it ours
 	maxPartner    = 64 << 10
@@ -43,7 +42,7 @@ func (s *Store) NotePartner(p Partner) error {
 	if err := p.check(); err != nil {
 		return fail(err)
 	}
-	dir, err := s.partners(true)
+	dir, err := s.partners()
 	if err != nil {
 		return fail(err)
 	}
@@ -52,8 +51,8 @@ func (s *Store) NotePartner(p Partner) error {
 	if err != nil {
 		return fail(err)
 	}
-	if err := s.disk.unlink(dir, partnerIntent); err != nil && err != unix.ENOENT {
-		return fail(err)
+	if err := s.dropIntent(); err != nil {
+		return err
 	}
 	fd, err := s.disk.create(dir, partnerIntent, 0o600)
 	if err != nil {
@@ -76,12 +75,22 @@ func (s *Store) NotePartner(p Partner) error {
 	return nil
 }
 
+// dropIntent removes a note that was never made whole. It needs the lock.
+func (s *Store) dropIntent() error {
+	dir, err := s.partners()
+	if err == nil {
+		defer unix.Close(dir)
+		err = s.disk.unlink(dir, partnerIntent)
+	}
+	if err != nil && err != unix.ENOENT {
+		return fmt.Errorf("store %s: remove %s/%s: %w", s.path, partnersDir, partnerIntent, err)
+	}
+	return nil
+}
+
 // Partners lists what is noted, oldest first. It takes no lock.
 func (s *Store) Partners() ([]Partner, error) {
-	dir, err := s.partners(false)
-	if err == unix.ENOENT {
-		return nil, nil
-	}
+	dir, err := s.partners()
 	if err != nil {
 		return nil, fmt.Errorf("store %s: %s: %w", s.path, partnersDir, err)
 	}
@@ -110,10 +119,7 @@ func (s *Store) Partners() ([]Partner, error) {
 
 // ForgetPartner forgets the partner of the transaction id, if there is one.
 func (s *Store) ForgetPartner(id string) error {
-	dir, err := s.partners(false)
-	if err == unix.ENOENT {
-		return nil
-	}
+	dir, err := s.partners()
 	if err == nil {
 		defer unix.Close(dir)
 		err = s.disk.unlink(dir, id+partnerEnd)
@@ -124,19 +130,7 @@ func (s *Store) ForgetPartner(id string) error {
 	return nil
 }
 
-func (s *Store) partners(make bool) (int, error) {
-	at := int(s.dir.Fd())
-	if make {
-		err := s.disk.mkdir(at, partnersDir, 0o700)
-		if err == nil {
-			err = s.disk.fsync(at, partnersDir)
-		}
-		if err != nil && err != unix.EEXIST {
-			return -1, err
-		}
-	}
-	return openPrivate(at, partnersDir)
-}
+func (s *Store) partners() (int, error) { return openPrivate(int(s.dir.Fd()), partnersDir) }
 
 func readPartner(dir int, name string) (p Partner, err error) {
 	data, err := readPrivate(dir, name, maxPartner)
@@ -149,16 +143,30 @@ func readPartner(dir int, name string) (p Partner, err error) {
 	return p, err
 }
 
-// Decided reports whether the transaction id is committed, or will be by recovery.
-func (s *Store) Decided(id string) (bool, error) {
-	if _, err := s.Receipt(id); err == nil || !errors.Is(err, ErrNoReceipt) {
-		return err == nil, err
+// Standing is how far a transaction is.
+type Standing int
+
+const (
+	Unmade     Standing = iota // taken back, or recovery will do that
+	Committing                 // recovery will complete it
+	Committed                  // durably
+)
+
+// Standing tells how far the transaction id is. It takes no lock.
+func (s *Store) Standing(id string) (Standing, error) {
+	if _, err := s.Receipt(id); err == nil {
+		return Committed, nil
+	} else if !errors.Is(err, ErrNoReceipt) {
+		return Unmade, err
 	}
 	pending, err := s.Pending()
 	for _, p := range pending {
-		if p.ID == id {
-			return p.Committed, err
+		switch {
+		case p.ID == id && p.Damaged != "":
+			return Unmade, fmt.Errorf("transaction %s: %s", id, p.Damaged)
+		case p.ID == id && p.Committed:
+			return Committing, nil
 		}
 	}
-	return false, err
+	return Unmade, err
 }

@@ -68,7 +68,7 @@ func TestStoreIsPrivate(t *testing.T) {
 		}
 		return nil
 	})
-	for _, name := range []string{"journal", "receipt", "document", "owners", "triggers", "base", "lock", "begun", "tx", "kept", "trash"} {
+	for _, name := range []string{"journal", "receipt", "document", "owners", "triggers", "base", "lock", "begun", "tx", "kept", "trash", "partners"} {
 		if !seen[name] {
 			t.Errorf("there is no %s", name)
 		}
@@ -204,7 +204,7 @@ func TestStoreDirectoriesAreChecked(t *testing.T) {
 		"open to all": func(path string) error { return os.Chmod(path, 0o755) },
 		"a link":      spoilt["a link"],
 	} {
-		for _, name := range []string{".", openDir, receiptsDir, keptDir, trashDir, "receipts/ID", "receipts/ID/slots"} {
+		for _, name := range []string{".", openDir, receiptsDir, keptDir, trashDir, partnersDir, "receipts/ID", "receipts/ID/slots"} {
 			_, s, r := committed(t)
 			if err := spoil(filepath.Join(s.path, strings.Replace(name, "ID", r.ID, 1))); err != nil {
 				t.Fatal(err)

@@ -37,7 +37,9 @@ func (s *Store) Pending() ([]Pending, error) {
 		case err != nil:
 			p.Damaged = err.Error()
 		default:
-			p.Committed = w.state == stateCommitted
+			if p.Committed, err = w.committed(); err != nil {
+				p.Damaged = err.Error()
+			}
 			w.close()
 		}
 		list = append(list, p)
@@ -144,27 +146,24 @@ func (w *work) finishUp() error {
 	if err := w.reach(); err != nil {
 		return err
 	}
-	switch w.state {
-	case stateCommitted:
-		whole, err := w.sealed()
-		if err != nil {
-			return err
-		}
-		if !whole { // each recovery will find that, up to the end
-			return w.rollBack()
-		}
-		if err := w.rollForward(); err != nil {
-			return err
-		}
-		return w.settle()
-	case stateBack:
+	if w.state == stateBack {
 		// Who wrote that may have died before it was durable.
 		if err := w.durable(); err != nil {
 			return err
 		}
 		return w.discard()
 	}
-	return w.rollBack()
+	forward, err := w.committed() // each recovery will find the same, up to the end
+	switch {
+	case err != nil:
+		return err
+	case !forward:
+		return w.rollBack()
+	}
+	if err := w.rollForward(); err != nil {
+		return err
+	}
+	return w.settle()
 }
 
 // rollBack takes back every segment, the last first, and removes the

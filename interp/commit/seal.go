@@ -12,6 +12,14 @@ import (
 	"steps.example/interp/internal/fsroot"
 )
 
+// committed reports whether the transaction is one to complete, not to take back.
+func (w *work) committed() (bool, error) {
+	if w.state != stateCommitted {
+		return false, nil
+	}
+	return w.sealed()
+}
+
 // sealed reports whether the files of a committed transaction are what they were
 // when the commit record was written. They and the record become durable with one
 // sync, in no order: where the power failed meanwhile, the record may be there and

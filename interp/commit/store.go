@@ -22,6 +22,7 @@ const (
 	receiptsDir  = "receipts" // committed ones
 	keptDir      = "kept"     // given up, with all that they held
 	trashDir     = "trash"    // at their end, being removed
+	partnersDir  = "partners" // of open ones, see Partner
 	slotsName    = "slots"
 	receiptName  = "receipt.json"
 	begunPrefix  = "begun."
@@ -65,7 +66,7 @@ func OpenStore(dir string) (*Store, error) {
 		return nil, fmt.Errorf("store %s: %w", dir, err)
 	}
 	s := &Store{path: dir, dir: os.NewFile(uintptr(fd), dir)}
-	for _, name := range []string{openDir, receiptsDir, keptDir, trashDir} {
+	for _, name := range []string{openDir, receiptsDir, keptDir, trashDir, partnersDir} {
 		if err := s.disk.mkdir(fd, name, 0o700); err != nil && err != unix.EEXIST {
 			s.Close()
 			return nil, fmt.Errorf("store %s: make %s: %w", dir, name, err)
@@ -148,6 +149,9 @@ func (s *Store) shift(id, from, to string) error {
 
 // emptyTrash removes what transactions at their end left. It needs the lock.
 func (s *Store) emptyTrash() error {
+	if err := s.dropIntent(); err != nil {
+		return err
+	}
 	ids, err := s.ids(trashDir)
 	if err != nil {
 		return err
