@@ -2,9 +2,11 @@ package crash
 
 import (
 	"context"
+	"flag"
 	"os"
 	"testing"
 
+	"steps.example/conformance"
 	"steps.example/interp/jail"
 )
 
@@ -16,10 +18,21 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
+var deep = flag.Bool("deep", false, "try every point of some scenes in TestSample, for minutes, and not a sample of all")
+
 // The sample of the suite that fits in a test; `steps conformance crash` runs all.
 func TestSample(t *testing.T) {
 	t.Parallel()
-	sum, err := Run(context.Background(), Options{Short: true}, func(r Result) {
+	o := Options{Short: true}
+	if *deep {
+		o = Options{Pick: append([]string{"write new", "broker"}, closely...)}
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	sum, err := Run(ctx, o, func(r Result) {
+		if r.Failed > 0 && conformance.FailFast() {
+			cancel()
+		}
 		for _, p := range r.Problems {
 			t.Errorf("%s (%s): %s", r.Scene, r.Where, p)
 		}

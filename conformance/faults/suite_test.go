@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"steps.example/conformance"
 	"steps.example/conformance/faults"
 )
 
@@ -22,7 +23,12 @@ func TestSuite(t *testing.T) {
 	if *pick != "" {
 		opt.Pick = []string{*pick}
 	}
-	sum, err := faults.Run(context.Background(), opt, func(r faults.Result) {
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	sum, err := faults.Run(ctx, opt, func(r faults.Result) {
+		if r.Failed > 0 && conformance.FailFast() {
+			cancel()
+		}
 		if r.Failed > 0 {
 			t.Errorf("%s: %d of %d points failed:\n  %s", r.Name, r.Failed, r.Points, strings.Join(r.Problems, "\n  "))
 		}

@@ -121,7 +121,7 @@ func (m *mutator) visit(n ast.Node) bool {
 		case syncs[name] && !m.defines(name):
 			m.add(n, "sync", "mutantSync(%d, func() error { return ", " })")
 		case identities[name]:
-			m.add(n, "identity", "(!mutantOff(%d) || ", ")")
+			m.add(n, "identity", "mutantIs(%d, ", ")")
 		case name == "Renameat2":
 			for _, arg := range n.Args {
 				if sel, ok := arg.(*ast.SelectorExpr); ok && flags[sel.Sel.Name] {
@@ -158,7 +158,7 @@ func called(c *ast.CallExpr) string {
 // check adds the condition of an if or case that leads to a refusal.
 func (m *mutator) check(cond ast.Expr, body []ast.Stmt) {
 	if refuses(body) && !onlyErr(cond) {
-		m.add(cond, "check", "mutantOff(%d) && (", ")")
+		m.add(cond, "check", "mutantCheck(%d, ", ")")
 	}
 }
 
@@ -256,7 +256,7 @@ func (m *mutator) rewritten() []byte {
 
 // support is the file beside the mutated ones. With the variable MUTANT set to a
 // number that mutant is in force; with MUTANT_SEEN set to a file, the numbers of
-// all that are reached are appended to it.
+// all that would have made a difference to a condition or a call are appended to it.
 const support = `package commit
 
 import (
@@ -272,6 +272,7 @@ var (
 	mutantSeen      = map[int]bool{}
 )
 
+// mutantOff is for where the mutant n does something else than the original.
 func mutantOff(n int) bool {
 	if mutantLog != "" {
 		mutantLock.Lock()
@@ -288,6 +289,10 @@ func mutantOff(n int) bool {
 	}
 	return n != mutantActive
 }
+
+func mutantCheck(n int, refuses bool) bool { return refuses && mutantOff(n) }
+
+func mutantIs(n int, same bool) bool { return same || !mutantOff(n) }
 
 func mutantSync(n int, f func() error) error {
 	if mutantOff(n) {

@@ -38,7 +38,7 @@ func (w *work) f() error {
 	if err := mutantSync(8, func() error { return w.durable() }); err != nil {
 		return err
 	}
-	if a := g(); mutantOff(9) && (a != 1 && !(!mutantOff(10) || sameVersion(a, b))) {
+	if a := g(); mutantCheck(9, a != 1 && !mutantIs(10, sameVersion(a, b))) {
 		return moved("x")
 	}
 	if ok {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -22,7 +23,14 @@ type runner struct {
 	jobs    int
 	limit   time.Duration
 	reasons map[string]string // of known survivors, by key
-	reached map[string]map[int]bool
+	tests   map[string][]test // of each suite, the quickest first
+}
+
+// test is one test of a suite.
+type test struct {
+	name    string
+	reaches map[int]bool
+	took    time.Duration
 }
 
 // all runs the suites against every mutant and prints which one noticed.
@@ -87,63 +95,92 @@ func (r *runner) line(m Mutant, by string) string {
 }
 
 func (r *runner) anyReaches(n int) bool {
-	for _, seen := range r.reached {
-		if seen[n] {
-			return true
+	for _, tests := range r.tests {
+		for _, t := range tests {
+			if t.reaches[n] {
+				return true
+			}
 		}
 	}
 	return false
 }
 
-// reach runs every suite with no mutant in force. It must pass, and says which
-// mutants it comes by at all.
+// reach runs every test with no mutant in force. It must pass, and says for which
+// mutants it comes by a place where they would make a difference.
 func (r *runner) reach(ctx context.Context) error {
-	r.reached = map[string]map[int]bool{}
+	r.tests = map[string][]test{}
 	for _, suite := range suites {
-		log := filepath.Join(r.dir, "seen")
-		if err := os.RemoveAll(log); err != nil {
-			return err
-		}
-		out, err := r.test(ctx, suite, "MUTANT_SEEN="+log, sample)
+		out, err := r.run(ctx, suite, "", "-test.list=^(Test|Fuzz)")
 		if err != nil {
-			return fmt.Errorf("%s without any mutant: %w\n%s", suite, err, out)
+			return fmt.Errorf("%s: list the tests: %w\n%s", suite, err, out)
 		}
-		text, err := os.ReadFile(log)
-		if err != nil {
-			return err
-		}
-		seen := map[int]bool{}
-		for _, line := range strings.Fields(string(text)) {
-			n, err := strconv.Atoi(line)
-			if err != nil {
+		all := map[int]bool{}
+		for _, name := range strings.Fields(string(out)) {
+			t := test{name: name, reaches: map[int]bool{}}
+			log := filepath.Join(r.dir, "seen")
+			if err := os.RemoveAll(log); err != nil {
 				return err
 			}
-			seen[n] = true
+			start := time.Now()
+			if out, err := r.run(ctx, suite, "MUTANT_SEEN="+log, sample, only(name)); err != nil {
+				return fmt.Errorf("%s %s without any mutant: %w\n%s", suite, name, err, out)
+			}
+			t.took = time.Since(start)
+			text, err := os.ReadFile(log)
+			if err != nil && !errors.Is(err, os.ErrNotExist) {
+				return err
+			}
+			for _, line := range strings.Fields(string(text)) {
+				n, err := strconv.Atoi(line)
+				if err != nil {
+					return err
+				}
+				t.reaches[n], all[n] = true, true
+			}
+			if len(t.reaches) > 0 {
+				r.tests[suite] = append(r.tests[suite], t)
+			}
 		}
-		r.reached[suite] = seen
-		fmt.Printf("%s reaches %d\n", suite, len(seen))
+		slices.SortFunc(r.tests[suite], func(a, b test) int { return cmp.Compare(a.took, b.took) })
+		fmt.Printf("%s reaches %d\n", suite, len(all))
 	}
 	return nil
 }
 
-// one gives the suite that notices a mutant, or nothing.
+func only(name string) string { return "-test.run=^" + name + "$" }
+
+// one gives the test that notices a mutant, or nothing.
 func (r *runner) one(ctx context.Context, m Mutant) (string, error) {
 	for _, suite := range inOrder(m) {
-		if !r.reached[suite][m.N] {
-			continue
+		for _, t := range r.tests[suite] {
+			if !t.reaches[m.N] {
+				continue
+			}
+			noticed, err := r.try(ctx, suite, m, sample, only(t.name))
+			if noticed || err != nil {
+				return suite + " " + t.name, err
+			}
 		}
-		_, err := r.test(ctx, suite, "MUTANT="+strconv.Itoa(m.N), depth(suite, m)...)
-		if ctx.Err() != nil {
-			return "", ctx.Err()
-		}
-		if _, exit := errors.AsType[*exec.ExitError](err); err != nil && !exit && !errors.Is(err, context.DeadlineExceeded) {
-			return "", err
-		}
-		if err != nil {
-			return suite, nil
+		if suite == crashSuite && m.Kind == "sync" {
+			noticed, err := r.try(ctx, suite, m, "-deep", only("TestSample"))
+			if noticed || err != nil {
+				return suite + " TestSample -deep", err
+			}
 		}
 	}
 	return "", nil
+}
+
+// try reports whether a suite notices a mutant.
+func (r *runner) try(ctx context.Context, suite string, m Mutant, args ...string) (bool, error) {
+	_, err := r.run(ctx, suite, "MUTANT="+strconv.Itoa(m.N), args...)
+	if ctx.Err() != nil {
+		return false, ctx.Err()
+	}
+	if _, exit := errors.AsType[*exec.ExitError](err); err != nil && !exit && !errors.Is(err, context.DeadlineExceeded) {
+		return false, err
+	}
+	return err != nil, nil
 }
 
 // inOrder are the suites, the one that most likely notices a mutant first: a sync is
@@ -165,16 +202,8 @@ func inOrder(m Mutant) []string {
 
 const sample = "-test.short"
 
-// depth says how closely a suite looks for a mutant.
-func depth(suite string, m Mutant) []string {
-	if suite == crashSuite && m.Kind == "sync" {
-		return []string{"-syncs"}
-	}
-	return []string{sample}
-}
-
-// test runs one suite in its own folder, as go test does, until the first failure.
-func (r *runner) test(ctx context.Context, suite, env string, args ...string) ([]byte, error) {
+// run runs tests of a suite in its own folder, as go test does, until the first failure.
+func (r *runner) run(ctx context.Context, suite, env string, args ...string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, r.limit)
 	defer cancel()
 	scratch, err := os.MkdirTemp(r.dir, "run-")

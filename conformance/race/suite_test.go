@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"steps.example/conformance"
 	"steps.example/conformance/race"
 )
 
@@ -14,7 +15,12 @@ var rounds = flag.Int("rounds", 800, "attacked operations in all; the verb has 1
 // TestSuite is a short cut of what the verb does.
 func TestSuite(t *testing.T) {
 	t.Parallel()
-	sum, err := race.Run(context.Background(), race.Options{Rounds: *rounds, Seed: 1}, func(r race.Result) {
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	sum, err := race.Run(ctx, race.Options{Rounds: *rounds, Seed: 1}, func(r race.Result) {
+		if r.Failed > 0 && conformance.FailFast() {
+			cancel()
+		}
 		if r.Failed > 0 {
 			t.Errorf("%s: %d of %d rounds failed: %s", r.Name, r.Failed, r.Rounds, strings.Join(r.Problems, "\n  "))
 		}
