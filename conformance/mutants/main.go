@@ -25,6 +25,7 @@ var suites = []string{crashSuite, "conformance/race", "conformance/faults", comm
 
 func main() {
 	list := flag.Bool("list", false, "list the mutants instead")
+	tests := flag.Bool("tests", false, "list the mutants, and the tests that come by each")
 	only := flag.String("only", "", "only mutants whose key this regular expression matches")
 	jobs := flag.Int("j", 2, "how many to run at once")
 	in := flag.String("suites", strings.Join(suites, ","), "the packages whose tests are to notice, the sharpest first")
@@ -33,13 +34,13 @@ func main() {
 	suites = strings.Split(*in, ",")
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	if err := run(ctx, *list, *only, *jobs, *limit); err != nil {
+	if err := run(ctx, *list, *tests, *only, *jobs, *limit); err != nil {
 		fmt.Fprintln(os.Stderr, "mutants:", err)
 		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context, list bool, only string, jobs int, limit time.Duration) error {
+func run(ctx context.Context, list, tests bool, only string, jobs int, limit time.Duration) error {
 	pick, err := regexp.Compile(only)
 	if err != nil {
 		return err
@@ -72,6 +73,9 @@ func run(ctx context.Context, list bool, only string, jobs int, limit time.Durat
 	r := &runner{dir: dir, jobs: jobs, limit: limit, reasons: reasons}
 	if err := r.build(ctx, overlay); err != nil {
 		return err
+	}
+	if tests {
+		return r.list(ctx, picked)
 	}
 	return r.all(ctx, picked)
 }

@@ -79,6 +79,25 @@ func (r *runner) all(ctx context.Context, mutants []Mutant) error {
 	return nil
 }
 
+// list prints the tests that come by each mutant.
+func (r *runner) list(ctx context.Context, mutants []Mutant) error {
+	if err := r.reach(ctx); err != nil {
+		return err
+	}
+	for _, m := range mutants {
+		var by []string
+		for _, suite := range suites {
+			for _, t := range r.tests[suite] {
+				if t.reaches[m.N] {
+					by = append(by, filepath.Base(suite)+" "+t.name)
+				}
+			}
+		}
+		fmt.Printf("%4d %s:%d %s %s %s: %s\n", m.N, m.File, m.Line, m.Func, m.Kind, m.Text, strings.Join(by, ", "))
+	}
+	return nil
+}
+
 func (r *runner) line(m Mutant, by string) string {
 	switch {
 	case by != "":

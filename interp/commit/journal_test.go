@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"strings"
 	"testing"
 
 	"steps.example/interp/changeset"
@@ -214,13 +215,27 @@ func TestReceiptStrict(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, bad := range map[string]string{
-		"trailing":    good + "{}",
-		"unknown":     `{"x":1,` + good[1:],
-		"doubled":     `{"version":1,` + good[1:],
-		"version":     `{"version":2` + good[len(`{"version":1`):],
-		"not utf-8":   good[:len(good)-1] + `,"layout":"` + "\xff" + `"}`,
-		"root":        `{"version":1,"id":"20260101T000000.000000000Z","time":"2026-01-01T00:00:00Z","package":{"name":"p","version":"1"},"roots":["../r"],"changeset":{"changes":[]}}`,
-		"change path": `{"version":1,"id":"20260101T000000.000000000Z","time":"2026-01-01T00:00:00Z","package":{"name":"p","version":"1"},"roots":["/r"],"changeset":{"changes":[{"path":"/r/../etc","after":{"kind":"dir","uid":0,"gid":0}}]}}`,
+		"no id":               strings.Replace(good, `"id":"2026`, `"id":"x`, 1),
+		"no changeset":        strings.Replace(good, `,"changeset":{"changes":[]}`, "", 1),
+		"from":                strings.Replace(good, `[]}`, `[{"path":"/r/a","from":"b","after":{"kind":"dir","uid":0,"gid":0}}]}`, 1),
+		"no state":            strings.Replace(good, `[]}`, `[{"path":"/r/a"}]}`, 1),
+		"undo of none":        strings.Replace(good, `"roots"`, `"action":"undo","roots"`, 1),
+		"undoes":              strings.Replace(good, `"roots"`, `"undoes":"20250101T000000.000000000Z","roots"`, 1),
+		"undo of a later one": strings.Replace(good, `"roots"`, `"action":"undo","undoes":"20270101T000000.000000000Z","roots"`, 1),
+		"left":                strings.Replace(good, `"roots"`, `"left":[{"path":"r/a"}],"roots"`, 1),
+		"base path":           strings.Replace(good, `"roots"`, `"bases":[{"path":"r/a","sha256":"`+hashHex(nil)+`"}],"roots"`, 1),
+		"base of nothing":     strings.Replace(good, `"roots"`, `"bases":[{"path":"/r/a"}],"roots"`, 1),
+		"base hash":           strings.Replace(good, `"roots"`, `"bases":[{"path":"/r/a","sha256":"../../x"}],"roots"`, 1),
+		"spared path":         strings.Replace(good, `"roots"`, `"spared":[{"path":"r/a"}],"roots"`, 1),
+		"adopted path":        strings.Replace(good, `"roots"`, `"adopted":[{"path":"r/a","state":{"kind":"dir","uid":0,"gid":0}}],"roots"`, 1),
+		"adopted nothing":     strings.Replace(good, `"roots"`, `"adopted":[{"path":"/r/a"}],"roots"`, 1),
+		"trailing":            good + "{}",
+		"unknown":             `{"x":1,` + good[1:],
+		"doubled":             `{"version":1,` + good[1:],
+		"version":             `{"version":2` + good[len(`{"version":1`):],
+		"not utf-8":           good[:len(good)-1] + `,"layout":"` + "\xff" + `"}`,
+		"root":                `{"version":1,"id":"20260101T000000.000000000Z","time":"2026-01-01T00:00:00Z","package":{"name":"p","version":"1"},"roots":["../r"],"changeset":{"changes":[]}}`,
+		"change path":         `{"version":1,"id":"20260101T000000.000000000Z","time":"2026-01-01T00:00:00Z","package":{"name":"p","version":"1"},"roots":["/r"],"changeset":{"changes":[{"path":"/r/../etc","after":{"kind":"dir","uid":0,"gid":0}}]}}`,
 	} {
 		if _, err := decodeReceipt([]byte(bad)); err == nil {
 			t.Errorf("%s: accepted", name)

@@ -119,6 +119,9 @@ func (s *Store) Partners() ([]Partner, error) {
 
 // ForgetPartner forgets the partner of the transaction id, if there is one.
 func (s *Store) ForgetPartner(id string) error {
+	if !validID(id) {
+		return fmt.Errorf("forget the partner of %q: %w", id, ErrNoReceipt)
+	}
 	dir, err := s.partners()
 	if err == nil {
 		defer unix.Close(dir)

@@ -90,28 +90,12 @@ func (tx *Tx) HoldBases(r *Receipt, contents map[string][]byte) error {
 			continue
 		}
 		if !held[b.SHA256] {
-			if err := tx.holdBase(basePrefix+b.SHA256, data); err != nil {
+			if err := tx.w.writePrivate(basePrefix+b.SHA256, data); err != nil {
 				return tx.fail(fmt.Errorf("keep what %s is to be merged with: %w", b.Path, err))
 			}
 			left -= len(data)
 		}
 		held[b.SHA256], b.Held = true, true
-	}
-	return nil
-}
-
-func (tx *Tx) holdBase(name string, data []byte) error {
-	w := tx.w
-	fd, err := w.disk.create(w.dir, name, 0o600)
-	if err != nil {
-		return err
-	}
-	defer unix.Close(fd)
-	if err := w.disk.write(fd, name, data); err != nil {
-		return err
-	}
-	if fsyncEach && w.sync {
-		return w.disk.fsync(fd, name)
 	}
 	return nil
 }
