@@ -260,6 +260,7 @@ func (w *work) verifyTaken(p *plan, i int) error {
 		}
 	}
 	slots, name := w.at(root.takeSlot)
+	w.disk.between("taken and checked", slots, name)
 	fd, err := unix.Openat(slots, name, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return err

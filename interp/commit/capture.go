@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"path/filepath"
 
+	"golang.org/x/sys/unix"
+
 	"steps.example/interp/changeset"
 	"steps.example/interp/internal/fsroot"
 )
@@ -204,6 +206,7 @@ func (c *comparison) settle() error {
 	for i := range c.changes.Changes {
 		ch := &c.changes.Changes[i]
 		if ch.Before != nil {
+			c.w.disk.between("taken back and stamped", unix.AT_FDCWD, ch.Path)
 			st, err := c.w.set.Lstat(ch.Path)
 			if err != nil {
 				return err
@@ -215,6 +218,7 @@ func (c *comparison) settle() error {
 			ch.Stamp = &st
 		}
 		if at, ok := c.held[ch.Path]; ok && ch.After.Kind == changeset.File {
+			c.w.disk.between("set aside and stamped", unix.AT_FDCWD, at)
 			st, err := c.w.held.Lstat(at)
 			if err != nil {
 				return err

@@ -36,6 +36,7 @@ func (c *comparison) state(path string) (*changeset.State, error) {
 
 func (c *comparison) hash(path string, st *changeset.Stamp) (string, error) {
 	// Another name of it may have been set aside, or opened up, since.
+	c.w.disk.between("surveyed and hashed", unix.AT_FDCWD, path)
 	now, err := c.w.set.Lstat(path)
 	if err != nil {
 		return "", err
@@ -49,7 +50,7 @@ func (c *comparison) hash(path string, st *changeset.Stamp) (string, error) {
 		return "", err
 	}
 	defer f.Close()
-	return hashOpen(f, path, *st)
+	return c.w.hashOpen(f, path, *st)
 }
 
 // was is the state that a snapshot saved.

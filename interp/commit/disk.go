@@ -16,6 +16,9 @@ import (
 type disk struct {
 	// hook is nil but under a test; see [Store.Intercept].
 	hook func(Call) error
+	// window is nil but under a test, which may change what is at a name between two
+	// looks at it; see [disk.between].
+	window func(between string, dir int, name string)
 	// noFlags makes every file system one without rename flags, for tests.
 	noFlags bool
 	// noSync leaves out all syncs, for tests that crash thousands of times.
@@ -39,6 +42,15 @@ func (d *disk) do(c Call, f func() error) error {
 		_ = d.hook(c)
 	}
 	return err
+}
+
+// between is called where something was looked at and will be looked at once more,
+// opened or read, so that a test can show that what others do meanwhile is noticed.
+// What names the place.
+func (d *disk) between(what string, dir int, name string) {
+	if d.window != nil {
+		d.window(what, dir, name)
+	}
 }
 
 // mkdir makes an empty directory with mode less the umask. Atomic; fails with

@@ -19,6 +19,7 @@ func (w *work) openHeld() error {
 	for _, sd := range w.slots {
 		if sd.fd >= 0 {
 			paths = append(paths, sd.path)
+			w.disk.between("made and held", unix.AT_FDCWD, sd.path)
 		}
 	}
 	set, err := fsroot.New(paths)
@@ -67,6 +68,7 @@ func (w *work) loosen(set *fsroot.Set, path string, st changeset.Stamp, bits uin
 	if err != nil {
 		return st, err
 	}
+	w.disk.between("looked at and loosened", dir, name)
 	obj, now, err := openObject(dir, name)
 	if err != nil {
 		return st, err
@@ -89,6 +91,7 @@ func (w *work) openFile(set *fsroot.Set, path string, st *changeset.Stamp, force
 	if err != nil {
 		return nil, err
 	}
+	w.disk.between("looked at and opened", d.FD(), name)
 	f, now, err := d.Open(name)
 	if force && errors.Is(err, unix.EACCES) {
 		if *st, err = w.loosen(set, path, *st, 0o400); err != nil {
@@ -110,11 +113,12 @@ func (w *work) openFile(set *fsroot.Set, path string, st *changeset.Stamp, force
 }
 
 // hashOpen hashes an open file that must stay as it was stamped.
-func hashOpen(f *os.File, path string, st changeset.Stamp) (string, error) {
+func (w *work) hashOpen(f *os.File, path string, st changeset.Stamp) (string, error) {
 	sum, err := hashFD(int(f.Fd()), st.Size)
 	if err != nil {
 		return "", err
 	}
+	w.disk.between("hashed and looked at", int(f.Fd()), "")
 	now, err := fsroot.StampFD(int(f.Fd()))
 	if err == nil && !now.Unchanged(st) {
 		err = moved(path, "it was written to while it was read")

@@ -119,7 +119,7 @@ func (tx *Tx) Hash(c *changeset.Content) (string, error) {
 	if !st.Unchanged(c.Origin.Stamp) {
 		return "", moved(c.Origin.Path, "it is another file")
 	}
-	return hashOpen(f, c.Origin.Path, st)
+	return tx.w.hashOpen(f, c.Origin.Path, st)
 }
 
 func (w *work) isKept(path string) bool {

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"slices"
 
+	"golang.org/x/sys/unix"
+
 	"steps.example/interp/changeset"
 	"steps.example/interp/internal/fsroot"
 )
@@ -199,6 +201,7 @@ func (c *layerReader) child(path, upper string, merged, hidden bool) error {
 
 // marks reads what overlayfs notes about an object in the layer.
 func (c *layerReader) marks(path, upper string, st changeset.Stamp) (opaque bool, err error) {
+	c.disk.between("looked at and asked for marks", unix.AT_FDCWD, upper)
 	d, err := c.held.OpenDir(upper)
 	if err != nil {
 		return false, err
@@ -250,7 +253,7 @@ func (c *layerReader) state(path, upper string, st changeset.Stamp) (*changeset.
 	} else if opaque {
 		return nil, nil, fmt.Errorf("%s: its file in the layer is marked as an opaque directory", path)
 	}
-	if after.SHA256, err = hashOpen(f, upper, st); err != nil {
+	if after.SHA256, err = c.hashOpen(f, upper, st); err != nil {
 		return nil, nil, err
 	}
 	return after, &changeset.Content{Origin: &changeset.Origin{Path: upper, Stamp: st}}, nil
@@ -277,7 +280,7 @@ func (c *layerReader) lowState(path string, st changeset.Stamp) (*changeset.Stat
 			return nil, err
 		}
 		defer f.Close()
-		if before.SHA256, err = hashOpen(f, path, st); err != nil {
+		if before.SHA256, err = c.hashOpen(f, path, st); err != nil {
 			return nil, err
 		}
 	}

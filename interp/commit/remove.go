@@ -115,6 +115,7 @@ func (d *disk) openToEmpty(dir int, name string) (fd int, dev uint64, err error)
 	if err != nil {
 		return -1, 0, err
 	}
+	d.between("looked at and emptied", dir, name)
 	fd, err = unix.Openat(dir, name, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return -1, 0, err

@@ -170,6 +170,7 @@ func (w *work) save(path string, st changeset.Stamp) (saved, error) {
 	if err != nil {
 		return s, err
 	}
+	w.disk.between("looked at and copied", d.FD(), name)
 	f, opened, err := d.Open(name)
 	if err != nil {
 		return s, err
@@ -195,6 +196,7 @@ func (w *work) save(path string, st changeset.Stamp) (saved, error) {
 			return s, err
 		}
 	}
+	w.disk.between("copied and looked at", int(f.Fd()), "")
 	after, err := fsroot.StampFD(int(f.Fd()))
 	if err == nil && !after.Unchanged(st) {
 		err = moved(path, "it was written to while it was copied")

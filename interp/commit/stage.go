@@ -262,6 +262,7 @@ func (w *work) copyOrigin(fd int, name string, o *changeset.Origin) (string, err
 	if err != nil {
 		return "", err
 	}
+	w.disk.between("staged and looked at", int(f.Fd()), "")
 	if stamp, err = fsroot.StampFD(int(f.Fd())); err != nil {
 		return "", err
 	}
