@@ -1,0 +1,298 @@
+package commit
+
+import (
+	"encoding/binary"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"steps.example/interp/changeset"
+)
+
+// What is somebody else's by its content is nobody's: a receipt, or a note, under the
+// name of another.
+func TestUnderAnotherName(t *testing.T) {
+	t.Parallel()
+	_, s, r := committed(t)
+	other := receiptID(5)
+	if err := os.Rename(filepath.Join(s.path, receiptsDir, r.ID), filepath.Join(s.path, receiptsDir, other)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Receipt(other); !errors.Is(err, ErrDamaged) {
+		t.Errorf("receipt: got %v", err)
+	}
+	if standing, err := s.Standing(other); standing != Unmade || !errors.Is(err, ErrDamaged) {
+		t.Errorf("its standing is %v, %v", standing, err)
+	}
+	if _, err := s.Document(&Receipt{ID: r.ID}); !errors.Is(err, ErrNoDocument) {
+		t.Errorf("a document that was never there: %v", err)
+	}
+	if err := s.NotePartner(Partner{ID: r.ID, Store: "/theirs", Transaction: r.ID}); err != nil {
+		t.Fatal(err)
+	}
+	dir := filepath.Join(s.path, partnersDir)
+	if err := os.Rename(filepath.Join(dir, r.ID+partnerEnd), filepath.Join(dir, other+partnerEnd)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Partners(); !errors.Is(err, ErrDamaged) {
+		t.Errorf("partners: got %v", err)
+	}
+	s.disk.hook = func(c Call) error {
+		if c.Op == "unlink" {
+			return unix.EIO
+		}
+		return nil
+	}
+	if err := s.ForgetPartner(other); !errors.Is(err, unix.EIO) {
+		t.Errorf("forget: got %v", err)
+	}
+}
+
+// stranded stops a transaction when it is committed and not yet a receipt.
+func stranded(t *testing.T) (bed, *Store, *Receipt) {
+	t.Helper()
+	b := newBed(t, model{})
+	s := b.open(t)
+	tx, err := s.Begin(openSet(t, b.root), Options{NoSync: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	after := model{}
+	after.put("f", file(0o644, "text"))
+	if err := tx.Apply(derive(t, b.root, model{}, after)); err != nil {
+		t.Fatal(err)
+	}
+	sum := hashHex([]byte("base"))
+	r := &Receipt{Package: Package{"p", "1"}, Keep: []byte("{}"), Bases: []Base{{Path: b.root + "/f", SHA256: sum}}}
+	if err := tx.HoldBases(r, map[string][]byte{sum: []byte("base")}); err != nil {
+		t.Fatal(err)
+	}
+	s.disk.hook = func(c Call) error {
+		if c.Op == "move" && c.NewEntry == receiptsDir+"/"+tx.ID() {
+			return unix.EIO
+		}
+		return nil
+	}
+	if _, err := tx.Commit(r); err == nil {
+		t.Fatal("it was not stopped")
+	}
+	s.Close()
+	return b, b.open(t), r
+}
+
+// A commit record counts only with all that it was written for: where the power failed
+// before that was durable, nobody was told of the commit, and it is taken back.
+func TestSeal(t *testing.T) {
+	t.Parallel()
+	for name, spoil := range map[string]func(path string) error{
+		"nothing":     nil,
+		receiptName:   spoilt["empty"],
+		documentName:  spoilt["empty"],
+		basePrefix:    spoilt["empty"],
+		"receipt":     os.Remove,
+		"document":    os.Remove,
+		"base's file": os.Remove,
+	} {
+		b, s, r := stranded(t)
+		path := filepath.Join(s.path, openDir, r.ID)
+		switch name {
+		case receiptName, documentName:
+			path += "/" + name
+		case "receipt":
+			path += "/" + receiptName
+		case "document":
+			path += "/" + documentName
+		default:
+			path += "/" + basePrefix + r.Bases[0].SHA256
+		}
+		want := Committing
+		if spoil != nil {
+			if want = Unmade; spoil(path) != nil {
+				t.Fatalf("%s: there is none", name)
+			}
+		}
+		if standing, err := s.Standing(r.ID); standing != want || err != nil {
+			t.Errorf("%s: its standing is %v, %v", name, standing, err)
+		}
+		if _, err := s.Recover(RecoverOptions{}); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		_, err := os.Lstat(b.root + "/f")
+		_, none := s.Receipt(r.ID)
+		if (err == nil) != (want == Committing) || (none == nil) != (want == Committing) {
+			t.Errorf("%s: the tree says %v, the receipts say %v", name, err, none)
+		}
+	}
+}
+
+// Nothing is undone while something else is not at its end, and nothing that was
+// never committed.
+func TestNotToUndo(t *testing.T) {
+	t.Parallel()
+	b, s, r := stranded(t)
+	if err := s.Undo(r.ID); !errors.Is(err, ErrInterrupted) {
+		t.Errorf("while it waits for recovery: %v", err)
+	}
+	if _, err := s.Recover(RecoverOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	// Without its last record the journal is that of an open transaction.
+	path := filepath.Join(s.path, receiptsDir, r.ID, journalName)
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	last := 0
+	for at := 0; at < len(data); at += 8 + int(binary.LittleEndian.Uint32(data[at:])) {
+		if data[at+8] == recCommit {
+			last = at
+		}
+	}
+	if err := os.Truncate(path, int64(last)); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Undo(r.ID); !errors.Is(err, ErrDamaged) {
+		t.Errorf("without a commit record: %v", err)
+	}
+	if _, err := os.Lstat(b.root + "/f"); err != nil {
+		t.Error(err)
+	}
+}
+
+// A damaged transaction is not taken for one that never was.
+func TestStandingOfDamaged(t *testing.T) {
+	t.Parallel()
+	_, s, r := stranded(t)
+	path := filepath.Join(s.path, openDir, r.ID, journalName)
+	if err := spoilt["a version that nobody knows"](path); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Standing(r.ID); err == nil {
+		t.Error("its standing is known")
+	}
+}
+
+// The owners' file is checked behind its sum, too.
+func TestOwnersAreStrict(t *testing.T) {
+	t.Parallel()
+	header := func(n uint64, ids ...string) enc {
+		e := append(append(enc(nil), ownerMagic...), 0, 0, 0, 0).u(n)
+		for _, id := range ids {
+			e = e.s(id).stamp(changeset.Stamp{}).s("p").s("1").s("").s("").s("").s("").u(0)
+		}
+		return e
+	}
+	one, two := receiptID(1), receiptID(2)
+	if _, err := decodeOwners(withSum(header(2, one, two).u(0))); err != nil {
+		t.Fatal(err)
+	}
+	for name, data := range map[string]enc{
+		"more receipts than bytes": header(1 << 40),
+		"an id that is a path":     header(1, "../x").u(0),
+		"one twice":                header(2, one, one).u(0),
+		"in another order":         header(2, two, one).u(0),
+		"more records than bytes":  header(1, one).u(1 << 40),
+		"cut off":                  header(2, one),
+	} {
+		if _, err := decodeOwners(withSum(data)); err == nil {
+			t.Errorf("%s: accepted", name)
+		}
+	}
+	f := &ownerFile{count: 1, offsets: []byte{9, 0, 0, 0}, records: []byte{1}}
+	if f.path(0) != nil {
+		t.Error("a record outside the file is read")
+	}
+}
+
+// What a receipt keeps is given only as what it was, and up to the size asked for.
+func TestKeptIsChecked(t *testing.T) {
+	t.Parallel()
+	for name, spoil := range map[string]func(path string) error{"": nil, "written to": writeTo, "replaced": replace} {
+		before := parse(t, `f 0644 text`)
+		b := newBed(t, before)
+		after := before.clone()
+		after.remove("f")
+		was, err := openSet(t, b.root).Lstat(b.root + "/f")
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := b.open(t)
+		id, err := b.apply(t, s, derive(t, b.root, before, after))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := s.Receipt(id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		tx, err := s.Begin(openSet(t, b.root), Options{NoSync: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		kept, err := tx.Keep([]*Receipt{r})
+		if err != nil {
+			t.Fatal(err)
+		}
+		c, ok := kept.Content(b.root+"/f", was)
+		if !ok {
+			t.Fatal("it is not kept")
+		}
+		if spoil != nil {
+			if err := spoil(c.Origin.Path); err != nil {
+				t.Fatal(err)
+			}
+			if _, ok := kept.Content(b.root+"/f", was); ok && name == "written to" {
+				t.Errorf("%s: it is still given", name)
+			}
+		}
+		data, err := tx.Read(c, 100)
+		_, err2 := tx.Hash(c)
+		if spoil == nil && (string(data) != "text" || err != nil || err2 != nil) {
+			t.Errorf("%q, %v, %v", data, err, err2)
+		}
+		if spoil != nil && (!errors.Is(err, ErrMoved) || !errors.Is(err2, ErrMoved)) {
+			t.Errorf("%s: read: %v, hash: %v", name, err, err2)
+		}
+		if _, err := tx.Read(c, 1); spoil == nil && (err == nil || !strings.Contains(err.Error(), "more than 1")) {
+			t.Errorf("more than asked for: %v", err)
+		}
+		if err := tx.Rollback(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// A content that is not what was planned is not put anywhere.
+func TestContentAsPlanned(t *testing.T) {
+	t.Parallel()
+	b := newBed(t, model{})
+	state := &changeset.State{Kind: changeset.File, Mode: 0o644, UID: changeset.KeepOwner, GID: changeset.KeepOwner, Size: 1, SHA256: hashHex([]byte("y"))}
+	_, err := b.apply(t, b.open(t), &changeset.Changeset{Changes: []changeset.Change{{
+		Path: b.root + "/f", After: state, Content: &changeset.Content{Bytes: []byte("x")},
+	}}})
+	if !errors.Is(err, ErrMoved) {
+		t.Errorf("got %v", err)
+	}
+	sameTree(t, "before", dumpDisk(t, b.root, nil), model{})
+}
+
+// A file that ends early is not read for ever.
+func TestShorterThanItWas(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "f")
+	if err := os.WriteFile(path, []byte("text"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if _, err := hashFD(int(f.Fd()), 5); err == nil {
+		t.Error("five bytes of four were hashed")
+	}
+}
