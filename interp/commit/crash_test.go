@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -96,6 +97,12 @@ func TestMoveAcrossFileSystems(t *testing.T) {
 	tx, err := s.Begin(set, Options{})
 	if err != nil {
 		t.Fatal(err)
+	}
+	s.disk.hook = func(c Call) error {
+		if strings.HasPrefix(c.Name, begunPrefix) {
+			t.Error("the first change was made before that was known")
+		}
+		return nil
 	}
 	err = tx.Apply(&changeset.Changeset{Changes: []changeset.Change{
 		{Path: filepath.Join(b.root, "f"), Before: st.State(), Stamp: &st},

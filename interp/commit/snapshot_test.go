@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"steps.example/interp/changeset"
@@ -229,6 +230,17 @@ func checkCaptured(t *testing.T, root string, cs *changeset.Changeset, before, a
 // is taken back.
 func TestCaptureUnrestorable(t *testing.T) {
 	t.Parallel()
+	for name, command := range map[string]func(fifo string) error{
+		"removed": os.Remove,
+		"replaced": func(fifo string) error {
+			return errors.Join(os.Rename(fifo, fifo+".old"), mkfifo(fifo), os.Remove(fifo+".old"))
+		},
+	} {
+		t.Run(name, func(t *testing.T) { captureUnrestorable(t, command) })
+	}
+}
+
+func captureUnrestorable(t *testing.T, command func(fifo string) error) {
 	before := parse(t, `f 0644 f`)
 	b := newBed(t, before)
 	fifo := filepath.Join(b.root, "fifo")
@@ -243,12 +255,48 @@ func TestCaptureUnrestorable(t *testing.T) {
 	if err := tx.Snapshot([]string{filepath.Join(b.root, "f"), fifo}); err != nil {
 		t.Fatal(err)
 	}
-	os.Remove(fifo)
-	os.WriteFile(filepath.Join(b.root, "f"), []byte("changed"), 0o644)
-	if _, err := tx.Capture(); err == nil || errors.Is(err, ErrBlocked) {
+	if err := errors.Join(command(fifo), os.WriteFile(filepath.Join(b.root, "f"), []byte("changed"), 0o644)); err != nil {
 		t.Fatal(err)
 	}
+	if _, err := tx.Capture(); err == nil || errors.Is(err, ErrBlocked) || !strings.Contains(err.Error(), "nothing that could be made again") {
+		t.Fatal(err)
+	}
+	_ = os.Remove(fifo) // the command's
 	sameTree(t, "before", dumpDisk(t, b.root, nil), before)
+}
+
+// TestCaptureTwin: a directory that a command made in the place of an equal one of the
+// same transaction is taken back with it.
+func TestCaptureTwin(t *testing.T) {
+	t.Parallel()
+	b := newBed(t, model{})
+	s := b.open(t)
+	after := model{}
+	after.put("d", obj{kind: changeset.Dir, mode: 0o755})
+	tx, err := s.Begin(openSet(t, b.root), Options{NoSync: true})
+	if err == nil {
+		err = tx.Apply(derive(t, b.root, model{}, after))
+	}
+	if err == nil {
+		err = tx.Snapshot([]string{b.root})
+	}
+	if err == nil {
+		err = errors.Join(os.Rename(b.root+"/d", b.root+"/old"), os.Mkdir(b.root+"/d", 0o755), os.Remove(b.root+"/old"))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := tx.Capture(); err != nil {
+		t.Fatal(err)
+	}
+	r := &Receipt{}
+	if _, err := tx.Commit(r); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Undo(r.ID); err != nil {
+		t.Error(err)
+	}
+	sameTree(t, "before", dumpDisk(t, b.root, nil), model{})
 }
 
 // TestCaptureUnreadable: a command that locks its owner out, and fails, is
