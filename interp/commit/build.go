@@ -267,7 +267,7 @@ func (w *work) verifyTaken(p *plan, i int) error {
 	}
 	defer unix.Close(fd)
 	found := 0
-	err = walk(fd, "", func(rel string, st changeset.Stamp) error {
+	err = w.disk.walk(fd, "", func(rel string, st changeset.Stamp) error {
 		n, ok := known[rel]
 		if !ok {
 			return moved(root.c.Path+"/"+rel, "it appeared in a directory that goes away")

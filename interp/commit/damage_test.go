@@ -202,6 +202,10 @@ func TestOwnersAreStrict(t *testing.T) {
 			t.Errorf("%s: accepted", name)
 		}
 	}
+	other := withSum(header(2, one, two).u(0))
+	if other[len(ownerMagic)]++; second(decodeOwners(other)) == nil {
+		t.Error("another sum: accepted")
+	}
 	f := &ownerFile{count: 1, offsets: []byte{9, 0, 0, 0}, records: []byte{1}}
 	if f.path(0) != nil {
 		t.Error("a record outside the file is read")

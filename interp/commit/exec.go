@@ -287,7 +287,7 @@ func (w *work) untouched(dir int, name string, o *op) error {
 		return err
 	}
 	defer unix.Close(fd)
-	return walk(fd, "", func(rel string, st changeset.Stamp) error {
+	return w.disk.walk(fd, "", func(rel string, st changeset.Stamp) error {
 		want, ok := known[rel]
 		if !ok {
 			return w.stuck(o, false, "%s was added to it since", rel)
@@ -301,7 +301,7 @@ func (w *work) untouched(dir int, name string, o *op) error {
 
 // walk calls f for everything below the directory fd, directories before what
 // is in them. It follows no link.
-func walk(fd int, rel string, f func(rel string, st changeset.Stamp) error) error {
+func (d *disk) walk(fd int, rel string, f func(rel string, st changeset.Stamp) error) error {
 	names, err := namesIn(fd)
 	if err != nil {
 		return err
@@ -319,11 +319,12 @@ func walk(fd int, rel string, f func(rel string, st changeset.Stamp) error) erro
 		if stamp.Kind() != changeset.Dir {
 			continue
 		}
+		d.between("looked at and entered", fd, name)
 		next, err := unix.Openat(fd, name, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 		if err != nil {
 			return err
 		}
-		err = walk(next, sub+"/", f)
+		err = d.walk(next, sub+"/", f)
 		unix.Close(next)
 		if err != nil {
 			return err

@@ -180,7 +180,7 @@ func FuzzReceipt(f *testing.F) {
 		Changeset: &changeset.Changeset{Changes: []changeset.Change{{
 			Path: "/r/x", From: "/r/y", After: &changeset.State{Kind: changeset.File, Mode: 0o644, UID: -1, GID: -1}, Steps: []int{1},
 		}}}}
-	data, err := encodeReceipt(r)
+	data, err := encodeReceipt(r, maxReceipt)
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -193,7 +193,7 @@ func FuzzReceipt(f *testing.F) {
 		if err != nil {
 			return
 		}
-		out, err := encodeReceipt(r)
+		out, err := encodeReceipt(r, maxReceipt)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -201,7 +201,7 @@ func FuzzReceipt(f *testing.F) {
 		if err != nil {
 			t.Fatalf("%v: %s", err, out)
 		}
-		second, err := encodeReceipt(again)
+		second, err := encodeReceipt(again, maxReceipt)
 		if err != nil || !bytes.Equal(out, second) {
 			t.Fatalf("%s\n%s", out, second)
 		}

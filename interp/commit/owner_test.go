@@ -28,7 +28,7 @@ type fataler interface {
 func putReceipt(t fataler, s *Store, r *Receipt) {
 	t.Helper()
 	r.Version = receiptVersion
-	data, err := encodeReceipt(r)
+	data, err := encodeReceipt(r, maxReceipt)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,6 +10,9 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"steps.example/interp/changeset"
+	"steps.example/interp/internal/fsroot"
 )
 
 // What a command is let loose on is only what can be saved before, and where it can
@@ -144,15 +147,149 @@ func TestMounts(t *testing.T) {
 		t.Errorf("snapshot: %v", err)
 	}
 
+	before.put("d/m", obj{kind: changeset.Dir, mode: 0o1777})
+	before.put("d/m/kept", file(0o644, ""))
+	for p, o := range before {
+		o.orig = p
+	}
 	after := before.clone()
 	after.remove("d")
-	if err := begin().Apply(derive(t, b.root, before, after)); err == nil {
-		t.Error("a directory with something mounted in it was removed")
+	if err := begin().Apply(derive(t, b.root, before, after)); !errors.Is(err, unix.EXDEV) {
+		t.Errorf("a directory with something mounted in it goes away: %v", err)
 	}
 
 	trash := filepath.Join(s.path, trashDir, receiptID(1))
 	mounted(trash + "/slots/1/m")
 	if err := s.emptyTrash(); !errors.Is(err, unix.EXDEV) && !errors.Is(err, unix.EBUSY) {
 		t.Errorf("trash: %v", err)
+	}
+}
+
+// A user's layer can be only over what is his own.
+func TestLayerOverAnothers(t *testing.T) {
+	t.Parallel()
+	if os.Geteuid() == 0 {
+		t.Skip("root may have a layer over everything")
+	}
+	dir, err := os.Open(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer dir.Close()
+	st, err := fsroot.StampFD(int(dir.Fd()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := lowerFault(int(dir.Fd()), dir.Name(), st); err != nil {
+		t.Error(err)
+	}
+	st.UID++
+	if err := lowerFault(int(dir.Fd()), dir.Name(), st); !errors.Is(err, ErrNoLayers) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// The directory below a layer must be the one that the command saw.
+func TestLayerOverAnother(t *testing.T) {
+	t.Parallel()
+	needWhiteouts(t)
+	b := newBed(t, parse(t, `
+		d/ 0755
+		d/f 0644 f`))
+	tx, err := b.open(t).Begin(openSet(t, b.root), Options{NoSync: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := tx.Layers([]string{b.root + "/d"}); err != nil {
+		t.Fatal(err)
+	}
+	if err := replaceDir(b.root + "/d"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := tx.CaptureLayers(); !errors.Is(err, ErrMoved) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// A kernel that cannot exchange two files gets another way of doing it.
+func TestNoExchange(t *testing.T) {
+	t.Parallel()
+	before := parse(t, `f 0644 old`)
+	b := newBed(t, before)
+	after := before.clone()
+	after.put("f", file(0o644, "new"))
+	s := b.open(t)
+	s.disk.hook = func(c Call) error {
+		if c.Op == "exchange" {
+			return unix.EINVAL
+		}
+		return nil
+	}
+	if _, err := b.apply(t, s, derive(t, b.root, before, after)); err != nil {
+		t.Fatal(err)
+	}
+	sameTree(t, "after", dumpDisk(t, b.root, nil), after)
+}
+
+// What is given up and cannot be taken back says both, once.
+func TestAbandon(t *testing.T) {
+	t.Parallel()
+	before := parse(t, `f 0644 f`)
+	b := newBed(t, before)
+	after := before.clone()
+	after.remove("f")
+	tx, err := b.open(t).Begin(openSet(t, b.root), Options{NoSync: true})
+	if err == nil {
+		err = tx.Apply(derive(t, b.root, before, after))
+	}
+	if err == nil {
+		err = os.WriteFile(b.root+"/f", []byte("theirs"), 0o644)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	reason := errors.New("the reason")
+	err = tx.Abandon(reason)
+	if !errors.Is(err, reason) || !errors.Is(err, ErrBlocked) || !strings.Contains(err.Error(), "something else is there now") {
+		t.Errorf("got %v", err)
+	}
+	if again := tx.Abandon(err); again != err {
+		t.Errorf("again: %v", again)
+	}
+}
+
+// An undo that is given up does again what it took back, but for what is in its way.
+func TestUndoGivenUpAndInTheWay(t *testing.T) {
+	t.Parallel()
+	b := newBed(t, model{})
+	after := model{}
+	after.put("p", file(0o644, "p"))
+	after.put("q", file(0o644, "q"))
+	s := b.open(t)
+	id, err := b.apply(t, s, derive(t, b.root, model{}, after))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var moved []string
+	s.disk.hook = func(c Call) error {
+		if c.Op != "move" || c.After || c.Entry != "p" && c.Entry != "q" {
+			return nil
+		}
+		if moved = append(moved, c.Entry); len(moved) != 2 {
+			return nil
+		}
+		return errors.Join(os.WriteFile(filepath.Join(b.root, moved[1]), []byte("theirs"), 0), os.WriteFile(filepath.Join(b.root, moved[0]), []byte("theirs"), 0o644))
+	}
+	err = s.Undo(id)
+	if !errors.Is(err, ErrBlocked) || !strings.Contains(err.Error(), "something else is there") {
+		t.Errorf("got %v", err)
+	}
+	if len(moved) < 2 {
+		t.Fatal("nothing was taken back")
+	}
+	for _, name := range moved[:2] {
+		if data, err := os.ReadFile(filepath.Join(b.root, name)); string(data) != "theirs" {
+			t.Errorf("%s has %q, %v", name, data, err)
+		}
 	}
 }

@@ -86,13 +86,13 @@ type Package struct {
 	Version string `json:"version"`
 }
 
-func encodeReceipt(r *Receipt) ([]byte, error) {
+func encodeReceipt(r *Receipt, max int) ([]byte, error) {
 	data, err := json.Marshal(r, json.Deterministic(true))
 	if err != nil {
 		return nil, fmt.Errorf("encode receipt: %w", err)
 	}
-	if len(data) > maxReceipt {
-		return nil, fmt.Errorf("encode receipt: %d bytes: at most %d", len(data), maxReceipt)
+	if len(data) > max {
+		return nil, fmt.Errorf("encode receipt: %d bytes: at most %d", len(data), max)
 	}
 	return data, nil
 }

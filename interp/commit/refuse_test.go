@@ -180,6 +180,11 @@ func TestSizes(t *testing.T) {
 	if _, _, _, err := readJournal(neverRead{}, maxJournal+1); !errors.Is(err, ErrDamaged) {
 		t.Errorf("a journal may have any size: %v", err)
 	}
+	if data, err := encodeReceipt(&Receipt{}, 1<<10); err != nil || len(data) == 0 {
+		t.Error(err)
+	} else if _, err := encodeReceipt(&Receipt{}, len(data)-1); err == nil {
+		t.Error("a receipt may have any size")
+	}
 	if _, err := (&work{}).writeDocument(make([]byte, MaxDocument+1)); err == nil || !strings.Contains(err.Error(), "at most") {
 		t.Errorf("a document may have any size: %v", err)
 	}

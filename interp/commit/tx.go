@@ -179,7 +179,7 @@ func (tx *Tx) commit(r *Receipt) (recorded bool, err error) {
 			return false, fmt.Errorf("write %s: %w", w.path(triggersName), err)
 		}
 	}
-	data, err := encodeReceipt(r)
+	data, err := encodeReceipt(r, maxReceipt)
 	if err != nil {
 		return false, err
 	}

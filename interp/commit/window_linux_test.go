@@ -17,9 +17,15 @@ type meddle func(path string) error
 
 func writeTo(path string) error { return os.WriteFile(path, []byte("X"), 0) }
 
+// replace puts an equal one there, with the same time.
 func replace(path string) error {
+	info, err := os.Stat(path)
+	if err != nil {
+		return err
+	}
 	data, err := os.ReadFile(path)
-	return errors.Join(err, os.Rename(path, path+".theirs"), os.WriteFile(path, data, 0o644))
+	return errors.Join(err, os.Rename(path, path+".theirs"), os.WriteFile(path, data, 0o644),
+		os.Chtimes(path, info.ModTime(), info.ModTime()))
 }
 
 func replaceDir(path string) error {
@@ -45,9 +51,11 @@ var windowCases = []struct {
 		"file in it written to": meddle(writeTo).in("f"), "file in it replaced": meddle(replace).in("f"),
 		"file in it gone": meddle(os.Remove).in("f"), "a link in its place": linkInstead,
 	}},
+	{"looked at and entered", withoutDir, map[string]meddle{"a link in its place": linkInstead}},
 	{"surveyed and hashed", underSnapshot, map[string]meddle{"written to": writeTo, "replaced": replace}},
 	{"looked at and opened", underSnapshot, map[string]meddle{"written to": writeTo, "replaced": replace}},
 	{"hashed and looked at", underSnapshot, map[string]meddle{"written to": writeTo}},
+	{"hashed and looked at", keptHash, map[string]meddle{"written to": writeTo}},
 	{"taken back and stamped", underSnapshot, map[string]meddle{"made another's to read": func(path string) error { return os.Chmod(path, 0o604) }}},
 	{"set aside and stamped", underSnapshot, map[string]meddle{"written to": writeTo, "replaced": replace}},
 	{"made and held", underSnapshot, map[string]meddle{"replaced": replaceDir, "a link in its place": linkInstead}},
@@ -72,7 +80,8 @@ func TestWindows(t *testing.T) {
 					g 0644 g
 					d/ 0755
 					d/f 0644 f
-					d/g 0644 g`))
+					d/g 0644 g
+					d/e/ 0755`))
 				s := b.open(t)
 				s.disk.noSync = true
 				hit := 0
@@ -115,7 +124,8 @@ func withoutDir(t *testing.T, b bed, s *Store) error {
 		g 0644 g
 		d/ 0755
 		d/f 0644 f
-		d/g 0644 g`)
+		d/g 0644 g
+		d/e/ 0755`)
 	for p, o := range before {
 		o.orig = p
 	}
@@ -166,4 +176,31 @@ func inLayer(t *testing.T, b bed, s *Store) error {
 		return err
 	}
 	return tx.Rollback()
+}
+
+// keptHash hashes what a receipt keeps.
+func keptHash(t *testing.T, b bed, s *Store) error {
+	was, err := openSet(t, b.root).Lstat(b.root + "/d/f")
+	if err == nil {
+		err = withoutDir(t, b, s)
+	}
+	all, err2 := s.Receipts()
+	if err != nil || err2 != nil {
+		t.Fatal(err, err2)
+	}
+	tx, err := s.Begin(openSet(t, b.root), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tx.Rollback()
+	kept, err := tx.Keep(all)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, ok := kept.Content(b.root+"/d/f", was)
+	if !ok {
+		t.Fatal("it is not kept")
+	}
+	_, err = tx.Hash(c)
+	return err
 }
