@@ -41,13 +41,23 @@ func TestOutOfReach(t *testing.T) {
 			_, err := tx.Layers([]string{b.root})
 			return err
 		}, "a snapshot is open"},
+		"a directory with what is saved of it": {func(tx *Tx, b bed) error {
+			return tx.Snapshot([]string{tx.w.set.Roots()[1].Path})
+		}, "within the command's reach"},
 		"a capture without a snapshot": {func(tx *Tx, _ bed) error { _, err := tx.Capture(); return err }, "snapshot"},
 		"a capture without layers":     {func(tx *Tx, _ bed) error { _, err := tx.CaptureLayers(); return err }, "no layers"},
 	} {
-		b := newBed(t, parse(t, `f 0644 f`))
-		tx, err := b.open(t).Begin(openSet(t, b.root), Options{NoSync: true})
+		b := newBedIn(t, t.TempDir(), parse(t, `f 0644 f`))
+		other := otherFileSystem(t)
+		if err := os.WriteFile(other+"/f", nil, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		tx, err := b.open(t).Begin(openSet(t, b.root, other), Options{NoSync: true})
 		if err != nil {
 			t.Fatal(err)
+		}
+		if tx.w.set.Roots()[1].Path != other {
+			t.Fatal(tx.w.set.Roots())
 		}
 		if err := tc.do(tx, b); err == nil || !strings.Contains(err.Error(), tc.say) {
 			t.Errorf("%s: got %v", name, err)
@@ -291,5 +301,68 @@ func TestUndoGivenUpAndInTheWay(t *testing.T) {
 		if data, err := os.ReadFile(filepath.Join(b.root, name)); string(data) != "theirs" {
 			t.Errorf("%s has %q, %v", name, data, err)
 		}
+	}
+}
+
+// A second snapshot saves what was changed since the first.
+func TestSecondSnapshot(t *testing.T) {
+	t.Parallel()
+	before := parse(t, `f 0644 f`)
+	b := newBed(t, before)
+	for p, o := range before {
+		o.orig = p
+	}
+	mid := before.clone()
+	mid.put("f", file(0o644, "mid"))
+	tx, err := b.open(t).Begin(openSet(t, b.root), Options{NoSync: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	must(tx.Snapshot([]string{b.root}))
+	_, err = tx.Capture()
+	must(err)
+	must(tx.Apply(derive(t, b.root, before, mid)))
+	must(tx.Snapshot([]string{b.root}))
+	must(os.WriteFile(b.root+"/f", []byte("by the command"), 0o644))
+	_, err = tx.Capture()
+	must(err)
+	sameTree(t, "mid", dumpDisk(t, b.root, nil), mid)
+	must(tx.Rollback())
+	sameTree(t, "before", dumpDisk(t, b.root, nil), before)
+}
+
+// What cannot be looked at is no drift.
+func TestVerifyFails(t *testing.T) {
+	t.Parallel()
+	b := newBed(t, model{})
+	set := openSet(t, b.root)
+	path := b.root + "/" + strings.Repeat("x", 300)
+	if drifts, err := verifyOne(set, path, &changeset.State{Kind: changeset.File}, nil); !errors.Is(err, unix.ENAMETOOLONG) {
+		t.Errorf("got %v, %v", drifts, err)
+	}
+}
+
+// What is to be copied and is gone has moved.
+func TestOriginGone(t *testing.T) {
+	t.Parallel()
+	b := newBed(t, parse(t, `f 0644 f`))
+	st, err := openSet(t, b.root).Lstat(b.root + "/f")
+	if err == nil {
+		err = os.Remove(b.root + "/f")
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = b.apply(t, b.open(t), &changeset.Changeset{Changes: []changeset.Change{{
+		Path: b.root + "/copy", After: st.State(), Content: &changeset.Content{Origin: &changeset.Origin{Path: b.root + "/f", Stamp: st}},
+	}}})
+	if !errors.Is(err, ErrMoved) {
+		t.Errorf("got %v", err)
 	}
 }
