@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -29,18 +30,22 @@ func main() {
 	only := flag.String("only", "", "only mutants whose key this regular expression matches")
 	jobs := flag.Int("j", 2, "how many to run at once")
 	in := flag.String("suites", strings.Join(suites, ","), "the packages whose tests are to notice, the sharpest first")
+	write := flag.Bool("write", false, "write what noticed them to noticed.txt")
 	limit := flag.Duration("timeout", 5*time.Minute, "how long a suite may take; a mutant that makes it hang is noticed")
 	flag.Parse()
 	suites = strings.Split(*in, ",")
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	if err := run(ctx, *list, *tests, *only, *jobs, *limit); err != nil {
+	if err := run(ctx, mode{*list, *tests, *write}, *only, *jobs, *limit); err != nil {
 		fmt.Fprintln(os.Stderr, "mutants:", err)
 		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context, list, tests bool, only string, jobs int, limit time.Duration) error {
+// mode is what to do with the mutants, other than to run all.
+type mode struct{ list, tests, write bool }
+
+func run(ctx context.Context, do mode, only string, jobs int, limit time.Duration) error {
 	pick, err := regexp.Compile(only)
 	if err != nil {
 		return err
@@ -59,7 +64,7 @@ func run(ctx context.Context, list, tests bool, only string, jobs int, limit tim
 			picked = append(picked, m)
 		}
 	}
-	if list {
+	if do.list {
 		for _, m := range picked {
 			fmt.Printf("%4d %s:%d %s %s: %s\n", m.N, m.File, m.Line, m.Func, m.Kind, m.Text)
 		}
@@ -74,10 +79,14 @@ func run(ctx context.Context, list, tests bool, only string, jobs int, limit tim
 	if err := r.build(ctx, overlay); err != nil {
 		return err
 	}
-	if tests {
+	if do.tests {
 		return r.list(ctx, picked)
 	}
-	return r.all(ctx, picked)
+	found, err := r.all(ctx, picked)
+	if do.write && found != nil {
+		err = errors.Join(err, writeNoticed(mutants, picked, found))
+	}
+	return err
 }
 
 // mutateAll gives every file of commit with all its mutants, by its path, and the
@@ -108,6 +117,13 @@ func mutateAll(dir string) (map[string][]byte, []Mutant, error) {
 		if len(mutants) > 0 {
 			overlay[file] = changed
 			all = append(all, mutants...)
+		}
+	}
+	seen := map[string]int{}
+	for i := range all {
+		key := all[i].Key()
+		if seen[key]++; seen[key] > 1 {
+			all[i].Text += fmt.Sprintf(" (%d)", seen[key])
 		}
 	}
 	return overlay, all, nil

@@ -33,10 +33,10 @@ type test struct {
 	took    time.Duration
 }
 
-// all runs the suites against every mutant and prints which one noticed.
-func (r *runner) all(ctx context.Context, mutants []Mutant) error {
+// all runs the suites against every mutant, and prints and gives which test noticed.
+func (r *runner) all(ctx context.Context, mutants []Mutant) ([]string, error) {
 	if err := r.reach(ctx); err != nil {
-		return err
+		return nil, err
 	}
 	found := make([]string, len(mutants))
 	gate := make(chan struct{}, r.jobs)
@@ -59,7 +59,7 @@ func (r *runner) all(ctx context.Context, mutants []Mutant) error {
 	}
 	group.Wait()
 	if failed != nil {
-		return failed
+		return nil, failed
 	}
 	noticed, known, unknown := 0, 0, 0
 	for i, m := range mutants {
@@ -74,9 +74,9 @@ func (r *runner) all(ctx context.Context, mutants []Mutant) error {
 	}
 	fmt.Printf("%d noticed, %d make no difference (survivors.txt), %d survived\n", noticed, known, unknown)
 	if unknown > 0 {
-		return fmt.Errorf("%d mutants survived", unknown)
+		return found, fmt.Errorf("%d mutants survived", unknown)
 	}
-	return nil
+	return found, nil
 }
 
 // list prints the tests that come by each mutant.

@@ -1,0 +1,54 @@
+package main
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+const (
+	noticedFile = "conformance/mutants/noticed.txt"
+	noticedHead = "# Written by make mutants: each sync and check of commit, and a test that notices that\n# it is gone. What no suite of conformance notices a test of commit itself does.\n"
+	noticedBy   = " <- "
+)
+
+// parseNoticed reads what noticed a mutant, by its key.
+func parseNoticed(text string) map[string]string {
+	out := map[string]string{}
+	for line := range strings.Lines(text) {
+		if key, by, ok := strings.Cut(strings.TrimSpace(line), noticedBy); ok && !strings.HasPrefix(line, "#") {
+			out[key] = by
+		}
+	}
+	return out
+}
+
+// writeNoticed adds what was found now to the list, and leaves out mutants that are no
+// more.
+func writeNoticed(all, picked []Mutant, found []string) error {
+	text, err := os.ReadFile(filepath.FromSlash(noticedFile))
+	if err != nil && !os.IsNotExist(err) {
+		return err
+	}
+	list := parseNoticed(string(text))
+	there := map[string]bool{}
+	for _, m := range all {
+		there[m.Key()] = true
+	}
+	maps.DeleteFunc(list, func(key, _ string) bool { return !there[key] })
+	for i, m := range picked {
+		delete(list, m.Key())
+		if found[i] != "" {
+			list[m.Key()] = found[i]
+		}
+	}
+	var b strings.Builder
+	b.WriteString(noticedHead)
+	for _, key := range slices.Sorted(maps.Keys(list)) {
+		fmt.Fprintf(&b, "%s%s%s\n", key, noticedBy, list[key])
+	}
+	return os.WriteFile(filepath.FromSlash(noticedFile), []byte(b.String()), 0o644)
+}
