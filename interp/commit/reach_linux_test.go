@@ -366,3 +366,46 @@ func TestOriginGone(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+// Before an undo that is given up does again what it took back, it is durable that it
+// does: a recovery that did not know would take back the rest.
+func TestUndoGivenUpDurably(t *testing.T) {
+	t.Parallel()
+	b := newBed(t, model{})
+	after := model{}
+	after.put("p", file(0o644, "p"))
+	after.put("q", file(0o644, "q"))
+	s := b.open(t)
+	s.disk.noSync = false
+	id, err := b.apply(t, s, derive(t, b.root, model{}, after))
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, durable, again := 0, false, 0
+	s.disk.hook = func(c Call) error {
+		inTree := func(name string) bool { return name == "p" || name == "q" }
+		switch {
+		case c.After:
+		case c.Op == "sync" || c.Op == "fsync":
+			durable = true
+		case c.Op == "move" && inTree(c.Entry):
+			if out++; out == 2 {
+				return os.WriteFile(filepath.Join(b.root, c.Entry), []byte("theirs"), 0)
+			}
+		case c.Op == "move" && inTree(c.NewEntry):
+			// The first is the one that was found changed.
+			if again++; again == 1 {
+				durable = false
+			} else if !durable {
+				t.Error("it is done again, and that is not durable")
+			}
+		}
+		return nil
+	}
+	if err := s.Undo(id); err == nil {
+		t.Error("it went through")
+	}
+	if out < 2 || again < 2 {
+		t.Errorf("%d were taken out, %d put back", out, again)
+	}
+}
