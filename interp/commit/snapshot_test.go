@@ -289,11 +289,7 @@ func TestCaptureTwin(t *testing.T) {
 	if _, err := tx.Capture(); err != nil {
 		t.Fatal(err)
 	}
-	r := &Receipt{}
-	if _, err := tx.Commit(r); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Undo(r.ID); err != nil {
+	if err := tx.Rollback(); err != nil {
 		t.Error(err)
 	}
 	sameTree(t, "before", dumpDisk(t, b.root, nil), model{})
