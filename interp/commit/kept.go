@@ -130,10 +130,10 @@ func (w *work) isKept(path string) bool {
 	return ok
 }
 
-// Net is the changeset that has the same effect as those given, one after the
+// Net is the changeset that has the same effect as those of receipts, one after the
 // other. It shares states with them and carries the contents of the last.
 func Net(list []*changeset.Changeset) *changeset.Changeset {
-	out := net(list)
+	out := net(list, true)
 	if len(list) == 1 {
 		out.Changes = append([]changeset.Change(nil), out.Changes...)
 	}

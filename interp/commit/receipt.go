@@ -253,9 +253,21 @@ func asLeft(after, before *changeset.State) *changeset.State {
 	return &kept
 }
 
+// asMoved is the state after a move of an object that had this stamp. Nobody read it, and
+// others may have written to it before: it is known by its time.
+func asMoved(after *changeset.State, stamp *changeset.Stamp) *changeset.State {
+	if after == nil || after.Kind != changeset.File || after.SHA256 != "" || after.MTime != 0 || stamp == nil {
+		return after
+	}
+	moved := *after
+	moved.MTime = stamp.MTime
+	return &moved
+}
+
 // net is the changeset that has the same effect as those given, one after the
-// other.
-func net(list []*changeset.Changeset) *changeset.Changeset {
+// other. apart: others may have changed the tree in between, so what moves then need
+// not be what was made before.
+func net(list []*changeset.Changeset, apart bool) *changeset.Changeset {
 	out := &changeset.Changeset{}
 	if len(list) == 1 {
 		out.Changes = list[0].Changes
@@ -266,7 +278,9 @@ func net(list []*changeset.Changeset) *changeset.Changeset {
 	for _, cs := range list {
 		moves := map[string]string{}
 		made := map[string]changeset.Change{} // what moves now and was made before, by path
+		stamps := map[string]*changeset.Stamp{}
 		for i := range cs.Changes {
+			stamps[cs.Changes[i].Path] = cs.Changes[i].Stamp
 			if k, ok := index[cs.Changes[i].From]; ok {
 				made[cs.Changes[i].From] = out.Changes[k]
 			}
@@ -275,12 +289,18 @@ func net(list []*changeset.Changeset) *changeset.Changeset {
 			c := cs.Changes[i]
 			keeps := c.KeepsObject()
 			if c.From != "" {
+				if apart {
+					c.After = asMoved(c.After, stamps[c.From])
+				}
 				from, known := source[c.From]
 				if !known {
 					from = c.From
 					if m, ok := made[c.From]; ok && !m.KeepsObject() {
 						from = "" // made by an earlier changeset
-						c.Content, c.Origin, c.After = m.Content, m.Origin, asLeft(c.After, m.After)
+						c.Content, c.Origin = m.Content, m.Origin
+						if !apart {
+							c.After = asLeft(c.After, m.After)
+						}
 					}
 				}
 				moves[c.Path], c.From = from, from

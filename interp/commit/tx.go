@@ -167,7 +167,7 @@ func (tx *Tx) commit(r *Receipt) (recorded bool, err error) {
 		r.Time = time.Now().UTC().Truncate(time.Second)
 	}
 	if r.Changeset == nil {
-		r.Changeset = net(tx.nets)
+		r.Changeset = net(tx.nets, false)
 	}
 	if r.Keep != nil {
 		if r.Stored, err = w.writeDocument(r.Keep); err != nil {
