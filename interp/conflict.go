@@ -43,6 +43,11 @@ func newLedger(store *commit.Store) (*ledger, error) {
 	return &ledger{store: store, owners: owners, mine: map[string]bool{}}, nil
 }
 
+// before is what was known before a receipt.
+func (l *ledger) before(receipt string) *ledger {
+	return &ledger{store: l.store, owners: l.owners.Before(receipt), mine: map[string]bool{}}
+}
+
 // note takes in what was applied.
 func (l *ledger) note(cs *changeset.Changeset) {
 	for _, c := range cs.Changes {
@@ -231,6 +236,10 @@ type settled struct {
 	spared  []commit.Spared
 	adopted []commit.Adopted
 	bases   []commit.Base
+	// yours are paths of what is the user's by now; newly says that no receipt has told
+	// that of one of them yet.
+	yours []string
+	newly bool
 	// contents are those of the bases, by hash.
 	contents map[string][]byte
 	// caches are the steps that rebuild caches.
@@ -278,7 +287,7 @@ func (m *machine) adopt(path string) error {
 	if owner, ok := c.ledger.owners.Of(path); ok && owner.Identity() == c.self && owner.Made {
 		return nil
 	}
-	if slices.ContainsFunc(m.settled.adopted, func(a commit.Adopted) bool { return a.Path == path }) {
+	if m.adopted(path) {
 		return nil
 	}
 	st, err := m.view.Lstat(path)
@@ -295,6 +304,11 @@ func (m *machine) adopt(path string) error {
 	}
 	m.settled.adopted = append(m.settled.adopted, commit.Adopted{Path: path, State: &state})
 	return nil
+}
+
+// adopted reports whether what is at path becomes the package's as it is.
+func (m *machine) adopted(path string) bool {
+	return slices.ContainsFunc(m.settled.adopted, func(a commit.Adopted) bool { return a.Path == path })
 }
 
 // adoptFile adopts the file at p if it has the content that a step would write.
@@ -340,6 +354,6 @@ func (s *settled) cache(first int) func(step int) bool {
 
 // record tells the receipt, and keeps the contents that a later merge needs.
 func (s *settled) record(tx *commit.Tx, r *commit.Receipt) error {
-	r.Spared, r.Adopted, r.Bases = s.spared, s.adopted, s.bases
+	r.Spared, r.Adopted, r.Bases, r.Yours = s.spared, s.adopted, s.bases, s.yours
 	return tx.HoldBases(r, s.contents)
 }

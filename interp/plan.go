@@ -71,6 +71,8 @@ type Plan struct {
 	// package's as they are.
 	Spared  []commit.Spared
 	Adopted []commit.Adopted
+	// Yours are the paths of what steps with preserve leave to the user.
+	Yours []string
 	// Privileged are the steps that the broker is to do.
 	Privileged []Privileged
 	settled    settled
@@ -193,7 +195,7 @@ func makePlan(ctx context.Context, envs []*environment, jobs []Job, host Host, s
 	if plan.Changes, err = m.settle(); err != nil {
 		return nil, err
 	}
-	plan.settled, plan.Spared, plan.Adopted = m.settled, m.settled.spared, m.settled.adopted
+	plan.settled, plan.Spared, plan.Adopted, plan.Yours = m.settled, m.settled.spared, m.settled.adopted, m.settled.yours
 	plan.Warnings, plan.Outcomes, plan.Triggers = m.warnings, m.outcomes, m.triggers
 	if noted.marks != nil {
 		if err := plan.elevate(ctx, envs, jobs, ends, host, set, noted.marks); err != nil {

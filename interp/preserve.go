@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"slices"
 
 	"golang.org/x/sys/unix"
 
@@ -165,9 +166,16 @@ func (m *machine) preserve(preserve, p string, o offer) error {
 	case moveOld:
 		return m.moveOld(p, st, o)
 	case newBeside:
+		if err := m.leaveToUser(at, here); err != nil {
+			return err
+		}
 		return m.beside(p, st, o)
 	case mergeBoth:
-		return m.merge(p, st, o, baseData, hereData)
+		stays, err := m.merge(p, st, o, baseData, hereData)
+		if err != nil || !stays {
+			return err
+		}
+		return m.leaveToUser(at, here)
 	case failOdd:
 		if st.Kind == changeset.Dir {
 			return fmt.Errorf("%s: %w", p, unix.EISDIR)
@@ -177,9 +185,55 @@ func (m *machine) preserve(preserve, p string, o offer) error {
 	// It is as the step has it, or stays although it is not: only the former can
 	// be adopted.
 	if s.hereIsNew {
-		return m.adopt(at)
+		if err := m.adopt(at); err != nil {
+			return err
+		}
+	}
+	if s.known && !s.hereIsBase {
+		return m.leaveToUser(at, here)
 	}
 	return nil
+}
+
+// leaveToUser notes that what is here, at a physical path, is the user's doing, where it
+// is not what the package's last word on the path was. Nothing counts as well.
+func (m *machine) leaveToUser(at string, here matter) error {
+	l := m.claims.ledger
+	if l == nil {
+		return nil
+	}
+	last, id, ok := l.owners.Last(at)
+	if !ok || id != m.claims.self || l.mine[at] || m.adopted(at) {
+		return nil
+	}
+	was := matter{}
+	if owner, there := l.owners.Of(at); there {
+		was = matter{owner.State.SHA256, owner.State.Target}
+	}
+	if here == was {
+		return nil
+	}
+	m.noteYours(at)
+	// The receipt with the newest base told so, if it was so then and nothing was put
+	// there since.
+	if _, receipt, ok := l.owners.Base(at, id); ok && last <= receipt {
+		r, err := l.store.Receipt(receipt)
+		if err != nil {
+			return err
+		}
+		if slices.Contains(r.Yours, at) {
+			return nil
+		}
+	}
+	m.settled.newly = true
+	return nil
+}
+
+// noteYours notes a path for the receipt.
+func (m *machine) noteYours(at string) {
+	if !slices.Contains(m.settled.yours, at) {
+		m.settled.yours = append(m.settled.yours, at)
+	}
 }
 
 // base is what this package last had for a physical path: what its steps with
@@ -233,6 +287,9 @@ func (m *machine) moveOld(p string, st *changeset.State, o offer) error {
 	if err := m.view.Rename(p, to); err != nil {
 		return err
 	}
+	if err := m.putBeside(to); err != nil {
+		return err
+	}
 	if err := o.put(p); err != nil {
 		return err
 	}
@@ -248,7 +305,19 @@ func (m *machine) beside(p string, st *changeset.State, o offer) error {
 	if err := o.put(to); err != nil {
 		return err
 	}
+	if err := m.putBeside(to); err != nil {
+		return err
+	}
 	return m.sameMode(to, st, o)
+}
+
+// putBeside notes that what was put at p is for the user to look through.
+func (m *machine) putBeside(p string) error {
+	at, err := m.view.Physical(p)
+	if err == nil {
+		m.noteYours(at)
+	}
+	return err
 }
 
 func (m *machine) sameMode(p string, st *changeset.State, o offer) error {
@@ -288,20 +357,21 @@ func (m *machine) freeBeside(name string, wanted matter) (path string, there boo
 }
 
 // merge brings the package's changes into what the user made of the file. Where
-// both changed the same lines, the file stays, and the attempt is put beside.
-func (m *machine) merge(p string, st *changeset.State, o offer, base func() ([]byte, bool), here []byte) error {
+// both changed the same lines, the file stays, and the attempt is put beside. It reports
+// whether the file stays.
+func (m *machine) merge(p string, st *changeset.State, o offer, base func() ([]byte, bool), here []byte) (stays bool, err error) {
 	before, ok := base()
 	if !ok || st.Kind != changeset.File || o.sha256 == "" {
-		return m.beside(p, st, o)
+		return true, m.beside(p, st, o)
 	}
 	merged, ok := merge3.Merge(before, here, o.data)
 	switch {
 	case !ok:
-		return m.beside(p, st, o)
+		return true, m.beside(p, st, o)
 	case merged.Conflicts > 0:
-		return m.beside(p, st, m.fileOffer(merged.Text))
+		return true, m.beside(p, st, m.fileOffer(merged.Text))
 	case hashHex(merged.Text) == hashHex(here):
-		return nil
+		return true, nil
 	}
-	return m.view.Replace(p, merged.Text, 0o666)
+	return false, m.view.Replace(p, merged.Text, 0o666)
 }

@@ -105,6 +105,10 @@ func TestPreserve(t *testing.T) {
 			if w.listing() != after {
 				t.Errorf("a second apply: %q", w.etc())
 			}
+			// All receipts together have nothing against what is the user's.
+			if found, err := interp.Verify(w.store); err != nil || len(found.Drifts) > 0 {
+				t.Errorf("verify: %+v, %v", found, err)
+			}
 			if done.Receipt == nil {
 				return
 			}

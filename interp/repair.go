@@ -24,7 +24,7 @@ type Repaired struct {
 // that differ, in one transaction. A link, a directory, a mode, an owner and a time
 // are in the receipt. A file's content is taken from what the store keeps, by its
 // hash, or comes out of the stored document when that is interpreted on a picture of
-// the tree without the drift. What neither has is listed and stays as it is, such as
+// the tree as it was before. What neither has is listed and stays as it is, such as
 // what a command made. now is as for [Installation.Remove].
 func (i *Installation) Repair(ctx context.Context, now Target, host Host, opt ApplyOptions) (*Repaired, error) {
 	out := &Repaired{}
@@ -50,7 +50,6 @@ func (i *Installation) Repair(ctx context.Context, now Target, host Host, opt Ap
 			if r.env, err = newEnvironment(job.Target); err != nil {
 				return err
 			}
-			r.env.claims.ledger = x.known
 			if err := r.replay(ctx, job); err != nil {
 				return err
 			}
@@ -92,14 +91,17 @@ type drifted struct {
 	content *changeset.Content
 }
 
-func (d *drifted) has(kinds ...commit.DriftKind) bool {
+func (d drifted) has(kinds ...commit.DriftKind) bool {
 	return slices.ContainsFunc(d.drifts, func(x commit.Drift) bool { return slices.Contains(kinds, x.Kind) })
 }
 
 // needsContent: a regular file must be written.
-func (d *drifted) needsContent() bool {
+func (d drifted) needsContent() bool {
 	return d.After != nil && d.After.Kind == changeset.File && d.has(commit.DriftMissing, commit.DriftKindOf, commit.DriftContent)
 }
+
+// lacksContent: it must be written, and with what was not found yet.
+func (d drifted) lacksContent() bool { return d.needsContent() && d.content == nil }
 
 // find lists what differs, where no other package has the last word.
 func (r *repair) find(inst *Installation) error {
@@ -115,9 +117,11 @@ func (r *repair) find(inst *Installation) error {
 	if err != nil {
 		return err
 	}
+	yours := commit.YoursIn(inst.Receipts)
 	for i := range reach.Changes {
-		if c := &reach.Changes[i]; len(by[c.Path]) > 0 {
-			d := drifted{Change: c, drifts: by[c.Path]}
+		c := &reach.Changes[i]
+		if drifts := slices.DeleteFunc(by[c.Path], yours.Covers); len(drifts) > 0 {
+			d := drifted{Change: c, drifts: drifts}
 			if d.needsContent() {
 				d.content = r.byHash(c.After.SHA256)
 			}
@@ -147,13 +151,46 @@ func (r *repair) byHash(sum string) *changeset.Content {
 // maxReplayed bounds, in bytes, a former file that a step edits again.
 const maxReplayed = 64 << 20
 
-// replay interprets the stored document in memory, where what drifted is as it was
-// before the installation, and takes the contents of the drifted paths from that.
-// Nothing executes, and steps that fail now are passed over.
+// replay interprets the stored document in memory, on a picture of the tree as it was
+// before each receipt that put something at a drifted path, the newest first, and takes
+// the contents of those paths from that.
 func (r *repair) replay(ctx context.Context, job Job) error {
-	if !slices.ContainsFunc(r.drifted, func(d drifted) bool { return d.needsContent() && d.content == nil }) {
+	if !slices.ContainsFunc(r.drifted, drifted.lacksContent) {
 		return nil
 	}
+	var since []map[string]*changeset.Change // the newest first
+	for _, receipt := range slices.Backward(r.receipts) {
+		// What a repair put there another had put there before.
+		if receipt.Action == commit.ActionRepair {
+			continue
+		}
+		put := byPath(receipt.Leaves())
+		since = append(since, put)
+		if !slices.ContainsFunc(r.drifted, func(d drifted) bool {
+			c := put[d.Path]
+			return d.lacksContent() && c != nil && c.After != nil && !c.KeepsObject()
+		}) {
+			continue
+		}
+		if err := r.replayBefore(ctx, job, receipt.ID, since); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func byPath(cs *changeset.Changeset) map[string]*changeset.Change {
+	out := make(map[string]*changeset.Change, len(cs.Changes))
+	for i := range cs.Changes {
+		out[cs.Changes[i].Path] = &cs.Changes[i]
+	}
+	return out
+}
+
+// replayBefore is a replay on the picture before a receipt; since has the changes from
+// that one on. Nothing executes, and steps that fail now are passed over.
+func (r *repair) replayBefore(ctx context.Context, job Job, receipt string, since []map[string]*changeset.Change) error {
+	r.env.claims.ledger = r.x.known.before(receipt)
 	m := &machine{environment: r.env, ctx: ctx, effects: &planner{host: r.x.host, plan: &Plan{}}}
 	var err error
 	if m.view, err = newView(r.env, r.x.set, r.x.host); err != nil {
@@ -161,19 +198,26 @@ func (r *repair) replay(ctx context.Context, job Job) error {
 	}
 	for i := range r.drifted {
 		d := &r.drifted[i]
-		if !d.needsContent() || d.content != nil {
+		if !d.lacksContent() {
 			continue
 		}
 		if err := m.view.RemoveAll(d.Path); err != nil {
 			continue // it cannot be repaired, which is found when it is planned
 		}
-		if d.Before == nil || d.Before.Kind != changeset.File || d.Stamp == nil {
+		was := d.Change
+		for _, changes := range slices.Backward(since) {
+			if c := changes[d.Path]; c != nil {
+				was = c
+				break
+			}
+		}
+		if was.Before == nil || was.Before.Kind != changeset.File || was.Stamp == nil {
 			continue
 		}
-		if was, ok := r.kept.Content(d.Path, *d.Stamp); ok {
-			if data, err := r.x.tx.Read(was, maxReplayed); err == nil {
+		if kept, ok := r.kept.Content(d.Path, *was.Stamp); ok {
+			if data, err := r.x.tx.Read(kept, maxReplayed); err == nil {
 				// Where there is no place for it, the step fails, too.
-				_ = m.view.Replace(d.Path, data, d.Before.Mode)
+				_ = m.view.Replace(d.Path, data, was.Before.Mode)
 			}
 		}
 	}
@@ -184,27 +228,24 @@ func (r *repair) replay(ctx context.Context, job Job) error {
 	if err != nil {
 		return err
 	}
+	at := byPath(made)
 	for i := range r.drifted {
-		d := &r.drifted[i]
-		if d.needsContent() && d.content == nil {
-			d.content = r.made(made, d)
+		if d := &r.drifted[i]; d.lacksContent() {
+			d.content = r.made(at[d.Path], d.After.SHA256)
 		}
 	}
 	return nil
 }
 
-// made finds the content of a drifted path among what the replay made, if it is
-// the recorded one.
-func (r *repair) made(cs *changeset.Changeset, d *drifted) *changeset.Content {
-	i := slices.IndexFunc(cs.Changes, func(c changeset.Change) bool { return c.Path == d.Path })
-	if i < 0 || cs.Changes[i].Content == nil || d.After.SHA256 == "" {
+// made is the content that the replay made at a path, if it is the recorded one.
+func (r *repair) made(c *changeset.Change, sum string) *changeset.Content {
+	if c == nil || c.Content == nil || sum == "" {
 		return nil
 	}
-	content := cs.Changes[i].Content
-	if sum, err := r.x.tx.Hash(content); err != nil || sum != d.After.SHA256 {
+	if is, err := r.x.tx.Hash(c.Content); err != nil || is != sum {
 		return nil
 	}
-	return content
+	return c.Content
 }
 
 // plan makes the changes, parents first.
@@ -235,7 +276,9 @@ func (r *repair) planOne(d *drifted) (reason string, err error) {
 		return "is a directory now, and what may be in it is not steps' to delete; move it away", nil
 	case !missing && is == changeset.Other:
 		return "is neither a file, a directory nor a link now; move it away", nil
-	case d.needsContent() && d.content == nil:
+	case d.lacksContent() && d.After.SHA256 == "":
+		return "its content was only moved or found there and is kept nowhere; bring it back from a copy of yours", nil
+	case d.lacksContent():
 		return "its content is neither kept nor in the document that was stored, as where a command made it; apply the package again", nil
 	case d.has(commit.DriftOwner) && !r.x.root():
 		return "has another owner, and only root can give it back", nil

@@ -28,8 +28,11 @@ type takeBack struct {
 
 	cs   *changeset.Changeset
 	left []Left
-	gone map[string]bool // what will not be where it is
-	back map[string]bool // directories that will be there again
+	// aside maps where steps with preserve moved what the user had made of a file to
+	// where that was.
+	aside map[string]string
+	gone  map[string]bool // what will not be where it is
+	back  map[string]bool // directories that will be there again
 }
 
 func (t *takeBack) plan(receipts []*commit.Receipt) (err error) {
@@ -37,6 +40,7 @@ func (t *takeBack) plan(receipts []*commit.Receipt) (err error) {
 	if t.kept, err = t.x.tx.Keep(receipts); err != nil && !(t.force && errors.Is(err, commit.ErrDamaged)) {
 		return err
 	}
+	t.aside = movedAside(receipts)
 	net := (&Installation{Receipts: receipts}).net()
 	// A root that is not there any more has nothing below it.
 	reach := &changeset.Changeset{}
@@ -81,6 +85,21 @@ func (t *takeBack) plan(receipts []*commit.Receipt) (err error) {
 	return nil
 }
 
+func movedAside(receipts []*commit.Receipt) map[string]string {
+	aside := map[string]string{}
+	for _, r := range receipts {
+		for i := range r.Changeset.Changes {
+			switch c := &r.Changeset.Changes[i]; {
+			case c.From != "" && slices.Contains(r.Yours, c.Path):
+				aside[c.Path] = c.From
+			case !c.KeepsObject():
+				delete(aside, c.Path)
+			}
+		}
+	}
+	return aside
+}
+
 func (t *takeBack) leave(path, format string, args ...any) {
 	t.left = append(t.left, Left{Path: path, Reason: fmt.Sprintf(format, args...)})
 }
@@ -106,6 +125,10 @@ func (t *takeBack) leaves(c *changeset.Change, drifts []commit.Drift) error {
 			t.leave(c.Path, "%s", changedSince(drifts))
 			return nil
 		}
+	}
+	if from := t.aside[c.Path]; from != "" && c.From == "" && !t.purge {
+		t.leave(c.Path, "is what you had made of %s", changeset.Printable(from))
+		return nil
 	}
 	if c.After.Kind == changeset.Dir {
 		d, err := t.x.set.OpenDir(c.Path)

@@ -131,7 +131,7 @@ func transact(ctx context.Context, host Host, opt ApplyOptions, w work) (_ *Appl
 		}
 	}
 	defer func() { err = errors.Join(err, above.end()) }()
-	if above == nil && len(plan.Actions) == 0 && !x.changed && len(done.Triggers) == 0 && len(plan.Adopted) == 0 {
+	if above == nil && len(plan.Actions) == 0 && !x.changed && len(done.Triggers) == 0 && len(plan.Adopted) == 0 && !plan.settled.newly {
 		if keep, err := w.keeps(); err != nil || !keep {
 			return done, errors.Join(err, tx.Rollback())
 		}

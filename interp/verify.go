@@ -11,6 +11,8 @@ type Verified struct {
 	// Receipts and Paths are how many were looked at.
 	Receipts, Paths int
 	Drifts          []Drifted
+	// Yours are differences of what is the user's by now, see [commit.Yours].
+	Yours []Drifted
 }
 
 // Drifted is a difference, and the receipt that has the last word on the path.
@@ -21,7 +23,7 @@ type Drifted struct {
 
 // Verify compares the tree with the receipts of all that is installed, and with those
 // of caches that were rebuilt for everybody. Where several name a path, the newest
-// of what is installed has the last word. It changes nothing, and nobody else may
+// of what is installed has the last word, except on what it says is the user's. It changes nothing, and nobody else may
 // meanwhile: while a transaction goes on it fails with a [*commit.LockedError].
 func Verify(store *commit.Store) (*Verified, error) {
 	release, err := store.Share("verify")
@@ -39,6 +41,16 @@ func Verify(store *commit.Store) (*Verified, error) {
 			live[r.ID] = true
 		}
 	}
+	// Versions of one package share their paths.
+	yours := map[commit.Identity]commit.Yours{}
+	for _, r := range receipts {
+		if live[r.ID] {
+			if yours[r.Identity()] == nil {
+				yours[r.Identity()] = commit.Yours{}
+			}
+			yours[r.Identity()].Add(r)
+		}
+	}
 	out := &Verified{}
 	spoken := map[string]bool{} // paths on which the last word was said
 	compare := func(r *commit.Receipt) error {
@@ -48,7 +60,11 @@ func Verify(store *commit.Store) (*Verified, error) {
 		}
 		out.Receipts++
 		for _, d := range drifts {
-			if !spoken[d.Path] {
+			switch {
+			case spoken[d.Path]:
+			case yours[r.Identity()].Covers(d):
+				out.Yours = append(out.Yours, Drifted{r.ID, d})
+			default:
 				out.Drifts = append(out.Drifts, Drifted{r.ID, d})
 			}
 		}

@@ -10,6 +10,7 @@ import (
 
 	"steps.example/interp"
 	"steps.example/interp/changeset"
+	"steps.example/interp/commit"
 )
 
 const applyLong = `Verify a signed document and do what it says: all of it, or nothing. What was
@@ -182,6 +183,7 @@ func sayApplied(t *terminal, s *subject, job interp.Job, done *interp.Applied) e
 		})
 	}
 	t.say("%s: %d path(s) changed", heading(job), len(done.Receipt.Changeset.Changes))
+	sayYours(t, done.Receipt)
 	if s.verified != nil {
 		t.say("signed by %s", signedBy(s.verified.Signers))
 	}
@@ -190,6 +192,13 @@ func sayApplied(t *terminal, s *subject, job interp.Job, done *interp.Applied) e
 	}
 	t.say("receipt %s", done.Receipt.ID)
 	return nil
+}
+
+// sayYours tells how much was left to the user.
+func sayYours(t *terminal, r *commit.Receipt) {
+	if yours := stays(r.Changeset, r.Yours); len(yours) > 0 {
+		t.say("%d path(s) that you changed stay yours", len(yours))
+	}
 }
 
 // refusals prints, for programs, what stands against a job, and gives err.

@@ -37,6 +37,9 @@ func printPlan(t *terminal, job interp.Job, p *interp.Plan) error {
 	for _, s := range p.Spared {
 		t.say("keep     %s (--keep): not to %s", changeset.Printable(s.Path), s.Verb)
 	}
+	for _, path := range stays(p.Changes, p.Yours) {
+		t.say("keep     %s: what you changed is yours", changeset.Printable(path))
+	}
 	for _, a := range p.Adopted {
 		t.say("adopt    %s: it is as the package makes it", changeset.Printable(a.Path))
 	}
@@ -81,6 +84,11 @@ func planObjects(t *terminal, p *interp.Plan) error {
 			return err
 		}
 	}
+	for _, path := range stays(p.Changes, p.Yours) {
+		if err := t.object("yours", map[string]string{"path": path}); err != nil {
+			return err
+		}
+	}
 	for _, a := range p.Adopted {
 		if err := t.object("adopted", a); err != nil {
 			return err
@@ -104,6 +112,15 @@ func planObjects(t *terminal, p *interp.Plan) error {
 	return t.object("plan", map[string]any{
 		"digest": p.Digest(), "changes": len(p.Changes.Changes), "actions": len(p.Actions), "conflicts": len(p.Refused),
 	})
+}
+
+// stays are the paths of the user's that nothing is changed at.
+func stays(cs *changeset.Changeset, yours []string) []string {
+	changed := map[string]bool{}
+	for _, c := range cs.Changes {
+		changed[c.Path] = true
+	}
+	return slices.DeleteFunc(slices.Clone(yours), func(p string) bool { return changed[p] })
 }
 
 func changeObjects(t *terminal, cs *changeset.Changeset) error {

@@ -102,6 +102,7 @@ func runUpgrade(ctx context.Context, t *terminal, s *subject, job interp.Job, ho
 		})
 	}
 	t.say("%s %s is now %s: %d path(s) changed", job.Target.Name, old.Package.Version, job.Target.Version, len(done.Receipt.Changeset.Changes))
+	sayYours(t, done.Receipt)
 	if s.verified != nil {
 		t.say("signed by %s", signedBy(s.verified.Signers))
 	}

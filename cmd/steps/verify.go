@@ -7,17 +7,24 @@ import (
 
 	"steps.example/interp"
 	"steps.example/interp/changeset"
+	"steps.example/interp/commit"
 )
 
 const verifyLong = `Compare the tree with the receipts of what is installed: what is missing, or has
 another content, mode, owner, time or link target than apply left. Where several
 receipts name a path, the newest counts. With ID that receipt alone is compared.
 
+Where an apply or upgrade found a file changed or removed by you and left it so,
+as its step's preserve says or --keep did, the file is yours from then on, and so
+is what was put beside it. Such a path is listed as yours, also when you change
+it later, and does not count as a difference, until a step puts something there
+again. What you changed and no apply has found yet does count.
+
 EXAMPLES
   steps verify --prefix /opt/brew
 
 EXIT STATUS
-  0 if nothing differs, 6 if something does; the others as in steps --help`
+  0 if nothing differs but what is yours, 6 if something does; the others as in steps --help`
 
 func newVerify(t *terminal) *cobra.Command {
 	var where storeFlags
@@ -54,8 +61,13 @@ func newVerify(t *terminal) *cobra.Command {
 				return err
 			}
 			found := &interp.Verified{Receipts: 1, Paths: len(r.Leaves().Changes)}
+			yours := commit.YoursIn([]*commit.Receipt{r})
 			for _, d := range drifts {
-				found.Drifts = append(found.Drifts, interp.Drifted{Receipt: r.ID, Drift: d})
+				list := &found.Drifts
+				if yours.Covers(d) {
+					list = &found.Yours
+				}
+				*list = append(*list, interp.Drifted{Receipt: r.ID, Drift: d})
 			}
 			if err := verifyAbove(cmd.Context(), t, found, r); err != nil {
 				return err
@@ -78,11 +90,25 @@ func sayVerified(t *terminal, found *interp.Verified) error {
 		}
 		t.say("%s", changeset.Printable(d.String()))
 	}
+	yours := map[string]bool{}
+	for _, d := range found.Yours {
+		yours[d.Path] = true
+		if t.json {
+			if err := t.object("yours", d); err != nil {
+				return err
+			}
+		}
+		t.say("%s", changeset.Printable(d.Path+" is yours: it "+d.Says()))
+	}
 	if len(drifted) > 0 {
 		return &exitError{code: exitMoved, err: fmt.Errorf("%d of %d path(s) differ from what was applied", len(drifted), found.Paths)}
 	}
 	if t.json {
-		return t.object("verified", map[string]any{"receipts": found.Receipts, "paths": found.Paths})
+		return t.object("verified", map[string]any{"receipts": found.Receipts, "paths": found.Paths, "yours": len(yours)})
+	}
+	if len(yours) > 0 {
+		t.say("%d receipt(s), %d path(s): nothing differs but %d path(s) of yours", found.Receipts, found.Paths, len(yours))
+		return nil
 	}
 	t.say("%d receipt(s), %d path(s): nothing differs", found.Receipts, found.Paths)
 	return nil

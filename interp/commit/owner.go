@@ -49,6 +49,8 @@ type Owners struct {
 	fresh []*ownerReceipt
 	// installed are the receipts of each version that is installed.
 	installed [][]*ownerReceipt
+	// until, if not empty, is the receipt that, like all after it, does not count.
+	until string
 	// undone maps what was taken back, path by path, to what did it.
 	undone map[string]string
 }
@@ -126,6 +128,9 @@ func (o *Owners) records(path string) []ownerRecord {
 			list = append(list, rec)
 		}
 	}
+	if o.until != "" {
+		list = slices.DeleteFunc(list, func(rec ownerRecord) bool { return rec.by.id >= o.until })
+	}
 	// A receipt that was being taken back and came again may be older than others.
 	slices.SortStableFunc(list, func(a, b ownerRecord) int { return cmp.Compare(a.by.id, b.by.id) })
 	return list
@@ -161,6 +166,13 @@ func (o *Owners) Last(path string) (receipt string, id Identity, ok bool) {
 		}
 	}
 	return receipt, id, ok
+}
+
+// Before is whose the paths were before a receipt, as far as it is still installed.
+func (o *Owners) Before(receipt string) *Owners {
+	before := *o
+	before.until = receipt
+	return &before
 }
 
 // Undone is the receipt, of [ActionUndo], that took back another one.

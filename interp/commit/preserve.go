@@ -47,6 +47,11 @@ func (r *Receipt) checkClaims() error {
 			return fmt.Errorf("spared path %d: malformed", i)
 		}
 	}
+	for i, path := range r.Yours {
+		if !cleanAbs(path) {
+			return fmt.Errorf("path %d of the user's: malformed", i)
+		}
+	}
 	for i, a := range r.Adopted {
 		if !cleanAbs(a.Path) || a.State == nil {
 			return fmt.Errorf("adopted path %d: malformed", i)

@@ -43,6 +43,8 @@ type Receipt struct {
 	Bases []Base `json:"bases,omitempty"`
 	// Spared are the paths that the user wanted left alone.
 	Spared []Spared `json:"spared,omitempty"`
+	// Yours are the paths of what is the user's by now, see [Yours].
+	Yours []string `json:"yours,omitempty"`
 	// Adopted are objects that the user gave to the package as they were.
 	Adopted []Adopted `json:"adopted,omitempty"`
 
