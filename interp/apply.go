@@ -55,6 +55,9 @@ type Applied struct {
 	Warnings []Warning
 	// Skipped are steps that could not be done and were left out, as was asked.
 	Skipped []Refusal
+	// Stuck says, where it failed, that this is due to steps of the removal of what is
+	// installed, which force would leave out.
+	Stuck bool
 	// Triggers were put off until later.
 	Triggers []Trigger
 }
@@ -108,6 +111,8 @@ type executor struct {
 	changed bool
 	// known is whose the paths are.
 	known *ledger
+	// failed are the steps of a stored removal because of which it failed.
+	failed []Refusal
 	// seen are the objects that were there before they were compared with receipts.
 	seen map[string]changeset.Stamp
 }

@@ -103,7 +103,7 @@ func (i *Installation) job(store *commit.Store, now Target, removal bool) (Job, 
 	if err != nil {
 		return Job{}, err
 	}
-	return Job{Document: doc, Phases: PhasesOf(doc, removal), Removal: removal, Target: target}, nil
+	return Job{Document: doc, Phases: PhasesOf(doc, removal), Removal: removal, Target: target, stored: removal}, nil
 }
 
 // links are the links that it made and left, by path.

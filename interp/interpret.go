@@ -50,7 +50,7 @@ func (m *machine) interpret(job Job, tolerate func(*StepError) bool) error {
 			if err == nil {
 				continue
 			}
-			failed := stepError(block, i, m.step-first, err)
+			failed := job.stepError(block, i, m.step-first, err)
 			if !tolerate(failed) {
 				return failed
 			}
@@ -89,8 +89,8 @@ func (m *machine) one(s steps.Step, unlinks bool) (string, error) {
 	return "skipped", nil
 }
 
-func stepError(b steps.Block, i, n int, err error) *StepError {
-	e := &StepError{Phase: b.Phase, Step: n, Type: b.Steps[i].Type(), Err: err}
+func (j Job) stepError(b steps.Block, i, n int, err error) *StepError {
+	e := &StepError{Phase: b.Phase, Step: n, Type: b.Steps[i].Type(), Replaced: j.replaced, Err: err}
 	if i < len(b.Pos) {
 		e.Pos = b.Pos[i]
 	}

@@ -46,7 +46,11 @@ func (w *world) installed() *interp.Installation {
 }
 
 func (w *world) upgrade(job interp.Job) (*interp.Applied, error) {
-	return interp.Upgrade(context.Background(), w.installed(), job, interp.Machine{}, interp.ApplyOptions{Store: w.store})
+	return interp.Upgrade(context.Background(), w.installed(), job, interp.Machine{}, interp.ApplyOptions{Store: w.store, Capture: w.capture}, false)
+}
+
+func (w *world) upgradeForced(job interp.Job) (*interp.Applied, error) {
+	return interp.Upgrade(context.Background(), w.installed(), job, interp.Machine{}, interp.ApplyOptions{Store: w.store, Capture: w.capture}, true)
 }
 
 func (w *world) now() interp.Target {
@@ -56,7 +60,7 @@ func (w *world) now() interp.Target {
 }
 
 func (w *world) uninstall(how interp.RemoveOptions) (*interp.Removed, error) {
-	return w.installed().Remove(context.Background(), w.now(), interp.Machine{}, interp.ApplyOptions{Store: w.store}, how)
+	return w.installed().Remove(context.Background(), w.now(), interp.Machine{}, interp.ApplyOptions{Store: w.store, Capture: w.capture}, how)
 }
 
 func (w *world) undo(id string) {

@@ -61,11 +61,21 @@ type StepError struct {
 	Step  int // from 1
 	Type  steps.Type
 	Pos   steps.Pos
-	Err   error
+	// Replaced is as in [Refusal].
+	Replaced string
+	Err      error
 }
 
 func (e *StepError) Error() string {
-	return fmt.Sprintf("%s step %d (%s): %v", e.Phase, e.Step, e.Type, e.Err)
+	return fmt.Sprintf("%s%s step %d (%s): %v", removalOf(e.Replaced), e.Phase, e.Step, e.Type, e.Err)
+}
+
+// removalOf begins a message about the removal of what an upgrade replaces.
+func removalOf(replaced string) string {
+	if replaced == "" {
+		return ""
+	}
+	return "the removal of " + replaced + ", which is installed: "
 }
 
 func (e *StepError) Unwrap() error { return e.Err }

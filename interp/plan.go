@@ -44,6 +44,12 @@ type Job struct {
 	own map[string]string
 	// skip are steps, from 1, that are left out.
 	skip map[int]bool
+	// stored: it is the removal of what is installed, as the store keeps it. Its
+	// steps may be left out where they cannot be done, if the user says so.
+	stored bool
+	// replaced is, for the removal that begins an upgrade, the name and version of
+	// what it removes.
+	replaced string
 	// defers: what rebuilds caches is noted for later in the place of being done.
 	defers bool
 }
@@ -100,9 +106,12 @@ type Unpredicted struct {
 
 // Refusal is a reason not to apply a plan.
 type Refusal struct {
-	// Path or Step says where; at least one is set.
+	// Path or Step says where; neither is set where it is about all steps.
 	Path string `json:"path,omitempty"`
 	Step int    `json:"step,omitempty"`
+	// Replaced is the name and version of what an upgrade replaces, where the step is
+	// one of its removal.
+	Replaced string `json:"replaced,omitempty"`
 	// Rule is a short name for machines: a judge's rule, or "step", "need",
 	// "outside" (a path or link leads out), "moved" (the tree changed meanwhile),
 	// "conflict" (what is there is somebody else's),
@@ -112,6 +121,8 @@ type Refusal struct {
 	// Approval is the capability that would lift it.
 	Approval string `json:"approval,omitempty"`
 	err      error
+	// job is the one that Step is a step of, by its place among those of a plan.
+	job int
 }
 
 // RefusedError lists every reason why a job is not done. Nothing was changed.
@@ -178,17 +189,21 @@ func makePlan(ctx context.Context, envs []*environment, jobs []Job, host Host, s
 	}
 	for k, job := range jobs {
 		m.environment = envs[k]
+		from := len(plan.Refused)
 		plan.Refused = append(plan.Refused, m.unsupported(job)...)
+		plan.attribute(from, k, job)
 	}
 	stopped := len(plan.Refused) > 0
 	ends := make([]int, len(jobs)) // the last step of each
 	for k, job := range jobs {
 		m.environment = envs[k]
 		if !stopped {
+			from := len(plan.Refused)
 			if err := m.interpret(job, plan.tolerate); err != nil {
 				plan.refuse(err)
 				stopped = true
 			}
+			plan.attribute(from, k, job)
 		}
 		ends[k] = m.step
 	}
@@ -204,11 +219,12 @@ func makePlan(ctx context.Context, envs []*environment, jobs []Job, host Host, s
 	}
 	first := 0
 	for k, env := range envs {
-		own := stepsOf(plan.Changes, first, ends[k], len(envs) == 1)
+		from, own := len(plan.Refused), stepsOf(plan.Changes, first, ends[k], len(envs) == 1)
 		for _, v := range changeset.Judge(own, env.rules(set.Roots())) {
 			plan.Refused = append(plan.Refused, refusalOf(v))
 		}
 		plan.Refused = append(plan.Refused, env.claims.conflicts(own, m.settled.cache(first))...)
+		plan.attribute(from, k, jobs[k])
 		first = ends[k]
 	}
 	return plan, nil
@@ -305,6 +321,17 @@ func (p *Plan) refuse(err error) {
 	p.Refused = append(p.Refused, r)
 }
 
+// attribute says of the refusals after the first from that they are of job, the kth.
+func (p *Plan) attribute(from, k int, job Job) {
+	for i := range p.Refused[from:] {
+		r := &p.Refused[from+i]
+		if _, told := errors.AsType[*StepError](r.err); !told && r.Replaced == "" {
+			r.Reason = removalOf(job.replaced) + r.Reason
+		}
+		r.job, r.Replaced = k, job.replaced
+	}
+}
+
 // Digest identifies what the plan does to which tree: two plans with one digest
 // have the same effect on the same objects.
 func (p *Plan) Digest() string {
@@ -354,7 +381,7 @@ func (m *machine) unsupported(job Job) []Refusal {
 			if !not || !m.meantForHere(s) {
 				continue
 			}
-			err := stepError(block, i, n, fmt.Errorf("not supported yet: %s", reason))
+			err := job.stepError(block, i, n, fmt.Errorf("not supported yet: %s", reason))
 			out = append(out, Refusal{Step: n, Rule: "unsupported", Reason: err.Error(), err: err})
 		}
 	}

@@ -217,7 +217,9 @@ func (p *Plan) elevate(ctx context.Context, envs []*environment, jobs []Job, end
 			}
 		}
 		first = ends[k]
+		from := len(p.Refused)
 		p.refusePrivileged(job)
+		p.attribute(from, k, job)
 	}
 	if len(p.Privileged) == 0 || len(p.Refused) > 0 {
 		return nil

@@ -48,7 +48,7 @@ const (
 
 // planRest plans the only job of w once more, without what needs root, which it leaves
 // out from now on.
-func planRest(ctx context.Context, envs []*environment, w work, host Host, set *fsroot.Set, whole *Plan) (*Plan, error) {
+func planRest(ctx context.Context, envs []*environment, w *work, host Host, set *fsroot.Set, whole *Plan) (*Plan, error) {
 	job := &w.jobs[0]
 	job.Broker, job.skip = false, map[int]bool{}
 	for _, step := range whole.Privileged {

@@ -27,8 +27,10 @@ type work struct {
 	roots []string
 	// ready is asked under the store's lock, before anything else.
 	ready func() error
-	// force leaves out steps of the only job that cannot be done.
+	// force leaves out steps of a stored removal that cannot be done.
 	force bool
+	// skipped are those that were, failed those that the last attempt failed by.
+	skipped, failed []Refusal
 	// always is asked, where nothing changed, whether a receipt is kept all the
 	// same; nil means no.
 	always func() (bool, error)
@@ -38,7 +40,21 @@ type work struct {
 	receipt func(*commit.Receipt)
 }
 
-func transact(ctx context.Context, host Host, opt ApplyOptions, w work) (_ *Applied, err error) {
+// transact does w. With force, it begins again without each step that fails, so that
+// nothing of what such a step did is left.
+func transact(ctx context.Context, host Host, opt ApplyOptions, w work) (*Applied, error) {
+	for {
+		done, err := attempt(ctx, host, opt, &w)
+		if err == nil || !w.force || !w.leaveOut(w.failed) {
+			return done, err
+		}
+	}
+}
+
+// attempt is one transaction. Where it was taken back because of steps that force
+// leaves out, they are in w.failed.
+func attempt(ctx context.Context, host Host, opt ApplyOptions, w *work) (done *Applied, err error) {
+	w.failed = nil
 	if err := opt.Capture.check(); err != nil {
 		return nil, err
 	}
@@ -69,10 +85,16 @@ func transact(ctx context.Context, host Host, opt ApplyOptions, w work) (_ *Appl
 	if err != nil {
 		return nil, err
 	}
+	x := &executor{host: host, set: set, tx: tx, mode: opt.Capture}
 	defer func() {
-		if err != nil {
-			err = tx.Abandon(err)
+		if err == nil {
+			return
 		}
+		end := tx.Abandon(err)
+		if len(x.failed) > 0 && end == err {
+			done.Stuck, w.failed = true, x.failed
+		}
+		err = end
 	}()
 	if err := CheckPartners(opt.Store); err != nil {
 		return nil, err
@@ -89,21 +111,21 @@ func transact(ctx context.Context, host Host, opt ApplyOptions, w work) (_ *Appl
 	for _, env := range envs {
 		env.claims.ledger = known
 	}
-	done := &Applied{Plan: &Plan{Changes: &changeset.Changeset{}}}
+	x.known = known
+	done = &Applied{Plan: &Plan{Changes: &changeset.Changeset{}}}
 	if len(w.jobs) > 0 {
-		if done.Plan, done.Skipped, err = planWork(ctx, envs, w, host, set); err != nil {
+		if done.Plan, done.Stuck, err = planWork(ctx, envs, w, host, set); err != nil {
 			return nil, err
 		}
 	}
 	plan := done.Plan
-	done.Warnings, done.Triggers = plan.Warnings, plan.Triggers
+	done.Skipped, done.Warnings, done.Triggers = w.skipped, plan.Warnings, plan.Triggers
 	if opt.Expect != "" && plan.Digest() != opt.Expect {
 		return done, ErrPlanMoved
 	}
 	if len(plan.Refused) > 0 {
 		return done, &RefusedError{Refusals: plan.Refused}
 	}
-	x := &executor{host: host, set: set, tx: tx, known: known, mode: opt.Capture}
 	// What needs root is done last, by the broker.
 	rest := plan
 	if len(plan.Privileged) > 0 {
@@ -143,6 +165,9 @@ func transact(ctx context.Context, host Host, opt ApplyOptions, w work) (_ *Appl
 		}
 	}
 	receipt.Keep = stored
+	for _, r := range w.skipped {
+		receipt.Skipped = append(receipt.Skipped, r.forReceipt())
+	}
 	if err = plan.settled.record(tx, receipt); err != nil {
 		return done, err
 	}
@@ -171,33 +196,25 @@ func anyway() (bool, error) { return true, nil }
 
 // planWork plans the jobs. With force, it does so again and again, without the
 // steps that failed, until none does: what a failed step had done by then is not
-// in the plan.
-func planWork(ctx context.Context, envs []*environment, w work, host Host, set *fsroot.Set) (*Plan, []Refusal, error) {
-	var skipped []Refusal
+// in the plan. Stuck reports whether force would get further.
+func planWork(ctx context.Context, envs []*environment, w *work, host Host, set *fsroot.Set) (_ *Plan, stuck bool, err error) {
 	for {
 		plan, err := makePlan(ctx, envs, w.jobs, host, set)
-		if err != nil || !w.force {
-			return plan, skipped, err
+		if err != nil {
+			return nil, false, err
 		}
-		more := false
-		for _, r := range plan.Refused {
-			// What only lacks approval can be had.
-			if r.Step > 0 && r.Approval == "" && !w.jobs[0].skip[r.Step] {
-				w.jobs[0].skip[r.Step] = true
-				skipped, more = append(skipped, r), true
-			}
-		}
-		if !more {
-			return plan, skipped, nil
+		failed := w.leavable(plan.Refused)
+		if !w.force || !w.leaveOut(failed) {
+			return plan, len(failed) > 0, nil
 		}
 		if err := ctx.Err(); err != nil {
-			return nil, nil, err
+			return nil, false, err
 		}
 	}
 }
 
 // execute interprets the jobs once more, this time with their commands.
-func (x *executor) execute(ctx context.Context, envs []*environment, w work, done *Applied) (err error) {
+func (x *executor) execute(ctx context.Context, envs []*environment, w *work, done *Applied) (err error) {
 	m := &machine{environment: envs[0], ctx: ctx, effects: x}
 	for k, job := range w.jobs {
 		m.environment = envs[k]
@@ -205,28 +222,24 @@ func (x *executor) execute(ctx context.Context, envs []*environment, w work, don
 		if err := x.refresh(m); err != nil {
 			return err
 		}
-		if err := m.interpret(job, x.tolerate(w, done)); err != nil {
-			return err
+		err := m.interpret(job, func(*StepError) bool { return false })
+		if err == nil {
+			err = x.flush(m)
 		}
-		if err := x.flush(m); err != nil {
+		if refused, ok := err.(*RefusedError); ok {
+			(&Plan{Refused: refused.Refusals}).attribute(0, k, job)
+		}
+		if err != nil {
+			// What went wrong with the transaction itself is no step's fault.
+			if !x.tx.Over() && ctx.Err() == nil {
+				x.failed = w.leavable(behind(err, k, job))
+			}
 			return err
 		}
 	}
 	done.Warnings, done.Triggers = m.warnings, m.triggers
 	done.Plan.settled = m.settled
 	return nil
-}
-
-// tolerate decides whether to go on after a failed step: with force, a command
-// that fails is passed over.
-func (x *executor) tolerate(w work, done *Applied) func(*StepError) bool {
-	return func(err *StepError) bool {
-		if _, failed := errors.AsType[*CommandError](err); !failed || !w.force {
-			return false
-		}
-		done.Skipped = append(done.Skipped, Refusal{Step: err.Step, Rule: "step", Reason: err.Error(), err: err})
-		return true
-	}
 }
 
 // apply makes changes real that no step made, if they may be. They lack what is

@@ -42,10 +42,11 @@ func (i *Installation) Remove(ctx context.Context, now Target, host Host, opt Ap
 	known := err == nil
 	switch {
 	case known:
-		job.skip = map[int]bool{}
 		w.jobs = []Job{job}
 	case !how.Force || !errors.Is(err, ErrNotStored):
 		return nil, err
+	default:
+		w.skipped = notKnown(err)
 	}
 	out := &Removed{}
 	w.last = func(x *executor) error {

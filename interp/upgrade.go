@@ -2,6 +2,7 @@ package interp
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"steps.example/interp/commit"
@@ -15,19 +16,29 @@ import (
 // What the old version made and its removal leaves is handed on to the new one,
 // and goes with it when that is uninstalled. A link of the old version counts as
 // the new one's own, whose link step may replace it.
-func Upgrade(ctx context.Context, old *Installation, job Job, host Host, opt ApplyOptions) (*Applied, error) {
+//
+// With force, steps of the removal that cannot be done are left out, as in
+// [Installation.Remove]; those of the installation never are.
+func Upgrade(ctx context.Context, old *Installation, job Job, host Host, opt ApplyOptions, force bool) (*Applied, error) {
 	if job.Target.Name != old.Package.Name || job.Target.Layout != old.Layout {
 		return nil, fmt.Errorf("%s for the layout %s is no upgrade of %s for %s", job.Target.Name, job.Target.Layout, old.Package.Name, old.Layout)
 	}
-	removal, err := old.job(opt.Store, job.Target, true)
-	if err != nil {
-		return nil, err
-	}
 	job.own, job.defers = old.links(), opt.Defer
-	return transact(ctx, host, opt, work{
-		verb: "upgrade", jobs: []Job{removal, job}, ready: old.still(opt.Store), always: anyway, document: job.Document,
+	w := work{
+		verb: "upgrade", ready: old.still(opt.Store), always: anyway, document: job.Document, force: force,
 		receipt: func(r *commit.Receipt) {
 			r.Action, r.Replaces = commit.ActionUpgrade, &old.Package
 		},
-	})
+	}
+	removal, err := old.job(opt.Store, job.Target, true)
+	switch {
+	case err == nil:
+		removal.replaced = old.Package.Name + " " + old.Package.Version
+		w.jobs = []Job{removal, job}
+	case !force || !errors.Is(err, ErrNotStored):
+		return nil, err
+	default:
+		w.jobs, w.skipped = []Job{job}, notKnown(err)
+	}
+	return transact(ctx, host, opt, w)
 }

@@ -23,8 +23,10 @@ A path that was changed since stays, and is listed with the reason; --purge
 removes it all the same if the package made it. Directories that hold something
 else stay, too. steps undo takes an uninstall back.
 
-With --force, steps of the removal that cannot be done are left out and listed:
-for a package that is stuck.
+With --force, steps of the removal that cannot be done are left out and listed,
+for a package that is stuck. Nothing of what such a step did is left: all begins
+again without it, so commands before it run once more. A step that only lacks
+an approval is not left out.
 
 EXAMPLES
   steps uninstall demo --prefix /opt/brew
@@ -104,7 +106,7 @@ func newUninstall(t *terminal) *cobra.Command {
 	who.host.captureFlag(cmd.Flags())
 	cmd.Flags().StringArrayVar(&who.replace, "replace", nil, "let steps of the removal take the `PATH` that belongs to you or to another package; repeatable, and * ? [] count")
 	cmd.Flags().StringArrayVar(&who.keep, "keep", nil, "leave the `PATH` of the package alone; repeatable, as with --replace")
-	cmd.Flags().BoolVar(&how.Force, "force", false, "leave out steps of the removal that cannot be done")
+	cmd.Flags().BoolVar(&how.Force, "force", false, forceUsage)
 	cmd.Flags().BoolVar(&how.Purge, "purge", false, "remove what the package made also where it was changed since")
 	return cmd
 }
@@ -135,16 +137,11 @@ func runUninstall(ctx context.Context, t *terminal, who *actorFlags, name string
 	}
 	done, err := inst.Remove(ctx, now, who.host.machine(), interp.ApplyOptions{Store: store, Capture: capture}, how)
 	if err != nil {
-		return unlessForced(refusals(t, err), how)
+		return unlessForced(refusals(t, err), done != nil && done.Stuck, how.Force)
 	}
 	warnings(t, &done.Applied)
-	for _, s := range done.Skipped {
-		if t.json {
-			if err := t.object("skipped", s); err != nil {
-				return err
-			}
-		}
-		t.say("left out  %s", multiline(s.Reason))
+	if err := saySkipped(t, done.Skipped); err != nil {
+		return err
 	}
 	if err := sayLeft(t, done.Left); err != nil {
 		return err
@@ -172,11 +169,26 @@ func sayLeft(t *terminal, left []interp.Left) error {
 	return nil
 }
 
-// unlessForced names the way out where a stored removal cannot pass.
-func unlessForced(err error, how interp.RemoveOptions) error {
-	stuck := is[*interp.StepError](err) || is[*interp.CommandError](err) || errors.Is(err, interp.ErrNotStored)
-	if how.Force || !stuck {
+// saySkipped lists the steps of a removal that were left out.
+func saySkipped(t *terminal, skipped []interp.Refusal) error {
+	for _, s := range skipped {
+		if t.json {
+			if err := t.object("skipped", s); err != nil {
+				return err
+			}
+		}
+		t.say("left out  %s", multiline(s.Reason))
+	}
+	return nil
+}
+
+// unlessForced names the way out where a stored removal is stuck.
+func unlessForced(err error, stuck, forced bool) error {
+	if forced || !stuck && !errors.Is(err, interp.ErrNotStored) {
 		return err
 	}
 	return &exitError{code: codeOf(err), err: fmt.Errorf("%w\nnothing was changed; --force leaves out what of the removal cannot be done", err)}
 }
+
+// forceUsage explains --force, the same for all that do a stored removal.
+const forceUsage = "leave out steps of the removal that cannot be done"

@@ -20,23 +20,26 @@ store keeps it, not that of a newer one. Links that the old version made count
 as the package's own, and the new version's may take their place. What else it
 made stays and goes when the new version is uninstalled.
 
-All flags are those of steps apply.
+With --force, steps of that removal that cannot be done are left out and
+listed, as with steps uninstall; those of the new version never are. The other
+flags are those of steps apply.
 
 EXAMPLES
   steps upgrade demo-2.bundle --policy trust.json --artifact demo-2.tar.gz \
       --purl pkg:generic/acme/demo@2.0 --prefix /opt/brew
-  steps upgrade demo-2.json --unsigned --prefix /tmp/try
+  steps upgrade demo-2.json --unsigned --force --prefix /tmp/try
 
 EXIT STATUS
-  1 if a step failed: the old version is whole; 2 if the package is not
-  installed; the others as in steps --help`
+  1 if a step failed: the old version is whole, and the message says whether it
+  was a step of its removal; 2 if the package is not installed; the others as in
+  steps --help`
 
 func newUpgrade(t *terminal) *cobra.Command {
 	var src sourceFlags
 	var target targetFlags
 	var host hostFlags
 	var from string
-	var later bool
+	var later, force bool
 	cmd := &cobra.Command{
 		Use: "upgrade FILE", Short: "Put a new version in the place of the installed one", Long: upgradeLong,
 		GroupID: "apply",
@@ -50,7 +53,7 @@ func newUpgrade(t *terminal) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return runUpgrade(cmd.Context(), t, s, job, host, from, later)
+			return runUpgrade(cmd.Context(), t, s, job, host, from, later, force)
 		},
 	}
 	src.add(cmd.Flags())
@@ -59,11 +62,12 @@ func newUpgrade(t *terminal) *cobra.Command {
 	host.add(cmd.Flags())
 	host.captureFlag(cmd.Flags())
 	cmd.Flags().StringVar(&from, "from", "", "the installed `VERSION` to replace, where several are installed")
+	cmd.Flags().BoolVar(&force, "force", false, forceUsage)
 	deferFlag(cmd.Flags(), &later)
 	return cmd
 }
 
-func runUpgrade(ctx context.Context, t *terminal, s *subject, job interp.Job, host hostFlags, from string, later bool) error {
+func runUpgrade(ctx context.Context, t *terminal, s *subject, job interp.Job, host hostFlags, from string, later, force bool) error {
 	capture, err := host.mode()
 	if err != nil {
 		return err
@@ -87,18 +91,21 @@ func runUpgrade(ctx context.Context, t *terminal, s *subject, job interp.Job, ho
 	err = s.accepting(func() (err error) {
 		done, err = interp.Upgrade(ctx, old, job, host.machine(), interp.ApplyOptions{
 			Store: store, Provenance: s.provenance, Capture: capture, Defer: later,
-		})
+		}, force)
 		return err
 	})
 	if err != nil {
-		return refusals(t, err)
+		return unlessForced(refusals(t, err), done != nil && done.Stuck, force)
 	}
 	warnings(t, done)
+	if err := saySkipped(t, done.Skipped); err != nil {
+		return err
+	}
 	if t.json {
 		err = t.object("upgraded", map[string]any{
 			"package": job.Target.Name, "from": old.Package.Version, "version": job.Target.Version,
 			"receipt": done.Receipt.ID, "changes": len(done.Receipt.Changeset.Changes), "time": done.Receipt.Time.Format(time.RFC3339),
-			"signed_by": s.signers(), "deferred": len(done.Triggers),
+			"signed_by": s.signers(), "deferred": len(done.Triggers), "skipped": len(done.Skipped),
 		})
 	}
 	t.say("%s %s is now %s: %d path(s) changed", job.Target.Name, old.Package.Version, job.Target.Version, len(done.Receipt.Changeset.Changes))

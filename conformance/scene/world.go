@@ -321,7 +321,7 @@ func (w *World) act(ctx context.Context, store *commit.Store) error {
 		}
 		inst, err := interp.Find(store, "demo", "")
 		if err == nil {
-			_, err = interp.Upgrade(ctx, inst, job, w.host(), opt)
+			_, err = interp.Upgrade(ctx, inst, job, w.host(), opt, false)
 		}
 		return err
 	case VerbUndo:

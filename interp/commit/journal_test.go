@@ -237,6 +237,8 @@ func TestReceiptStrict(t *testing.T) {
 		"not utf-8":           good[:len(good)-1] + `,"layout":"` + "\xff" + `"}`,
 		"root":                `{"version":1,"id":"20260101T000000.000000000Z","time":"2026-01-01T00:00:00Z","package":{"name":"p","version":"1"},"roots":["../r"],"changeset":{"changes":[]}}`,
 		"change path":         `{"version":1,"id":"20260101T000000.000000000Z","time":"2026-01-01T00:00:00Z","package":{"name":"p","version":"1"},"roots":["/r"],"changeset":{"changes":[{"path":"/r/../etc","after":{"kind":"dir","uid":0,"gid":0}}]}}`,
+		"skipped":             good[:len(good)-1] + `,"skipped":[{"step":-1,"reason":"x"}]}`,
+		"why skipped":         good[:len(good)-1] + `,"skipped":[{"step":1}]}`,
 	} {
 		if _, err := decodeReceipt([]byte(bad)); err == nil {
 			t.Errorf("%s: accepted", name)

@@ -55,6 +55,8 @@ type Receipt struct {
 	// Left are the paths that an undo, uninstall or repair found changed since and
 	// left as they are.
 	Left []Left `json:"left,omitempty"`
+	// Skipped are steps that could not be done and were left out, as the user said.
+	Skipped []Skipped `json:"skipped,omitempty"`
 	// Replaces is the version that an upgrade took the place of.
 	Replaces *Package `json:"replaces,omitempty"`
 	// Target tells, in the caller's form, where and for whom the document was
@@ -80,6 +82,12 @@ type Left struct {
 
 func (l Left) String() string {
 	return changeset.Printable(l.Path) + ": " + l.Reason
+}
+
+// Skipped is a step, from 1, that was left out; 0 stands for all of them.
+type Skipped struct {
+	Step   int    `json:"step,omitempty"`
+	Reason string `json:"reason"`
 }
 
 // Package is a name and version.
@@ -138,6 +146,11 @@ func decodeReceipt(data []byte) (*Receipt, error) {
 	for i, l := range r.Left {
 		if !cleanAbs(l.Path) {
 			return nil, fmt.Errorf("left %d: malformed", i)
+		}
+	}
+	for i, s := range r.Skipped {
+		if s.Step < 0 || s.Reason == "" {
+			return nil, fmt.Errorf("skipped %d: malformed", i)
 		}
 	}
 	for _, root := range r.Roots {

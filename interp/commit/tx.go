@@ -91,6 +91,9 @@ func (s *Store) freshID() (string, error) {
 	return newID(now), nil
 }
 
+// Over reports whether the transaction has ended, be it by an error of its own.
+func (tx *Tx) Over() bool { return tx.done }
+
 // ID names the transaction, and later its receipt.
 func (tx *Tx) ID() string { return tx.w.id }
 
