@@ -23,7 +23,7 @@ type claims struct {
 	// and belongs to nobody is its own, and so is a link into them.
 	own                   []string
 	replace, adopt, spare choices
-	// ledger is nil where nothing is known of owners: then there are no conflicts.
+	// ledger is nil before the transaction or plan has one.
 	ledger *ledger
 }
 
@@ -35,10 +35,14 @@ type ledger struct {
 	mine map[string]bool
 }
 
+// newLedger reads a store; nil is one without receipts.
 func newLedger(store *commit.Store) (*ledger, error) {
-	owners, err := store.Owners()
-	if err != nil {
-		return nil, err
+	owners := &commit.Owners{}
+	if store != nil {
+		var err error
+		if owners, err = store.Owners(); err != nil {
+			return nil, err
+		}
 	}
 	return &ledger{store: store, owners: owners, mine: map[string]bool{}}, nil
 }
@@ -131,9 +135,6 @@ func (e *environment) newClaims(vars map[string]string) (c claims, err error) {
 // taken away that another package made counts. Caches tells the steps that rebuild
 // caches, which are everybody's.
 func (c *claims) conflicts(cs *changeset.Changeset, caches func(step int) bool) []Refusal {
-	if c.ledger == nil {
-		return nil
-	}
 	moved := map[string]string{}
 	for i := range cs.Changes {
 		if from := cs.Changes[i].From; from != "" {

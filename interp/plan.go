@@ -30,7 +30,8 @@ type Job struct {
 	Removal bool
 	Target  Target
 	// Store is where the receipts are that tell what belongs to whom, for a plan;
-	// nil means that nothing is known of that. Apply asks its own.
+	// nil means that there are none yet: what is there is the user's. Apply asks its
+	// own.
 	Store *commit.Store
 
 	// Broker says that there is one for the steps that need root: they are
@@ -168,9 +169,9 @@ func MakePlan(ctx context.Context, job Job, host Host) (*Plan, error) {
 			return nil, err
 		}
 		defer release()
-		if env.claims.ledger, err = newLedger(job.Store); err != nil {
-			return nil, err
-		}
+	}
+	if env.claims.ledger, err = newLedger(job.Store); err != nil {
+		return nil, err
 	}
 	return makePlan(ctx, []*environment{env}, []Job{job}, host, set)
 }

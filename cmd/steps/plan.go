@@ -54,7 +54,7 @@ func newPlan(t *terminal) *cobra.Command {
 			if _, err := through.choose(s, &job); err != nil {
 				return err
 			}
-			// Before the first apply there is no store, and nobody owns anything.
+			// Before the first apply there is no store, and no package owns anything.
 			store, err := target.open()
 			if err == nil {
 				defer store.Close()

@@ -35,7 +35,8 @@ func (o Owner) Identity() Identity { return Identity{o.Layout, o.Package.Name} }
 
 // Owners tells whose the paths of a prefix are: the receipts of what is installed,
 // one after the other, reduced to the last word on every path. It is what a [Store]
-// had when it was made, and safe for concurrent use.
+// had when it was made, and safe for concurrent use. The zero value is that of one
+// without receipts.
 //
 // The receipts of what was uninstalled say nothing: what they changed and the
 // uninstallation did not take back is the user's, or whose it was before.
