@@ -107,6 +107,8 @@ type executor struct {
 	mode  CaptureMode
 	rules changeset.Rules
 	runs  []runRecord
+	// done is what the transaction did so far.
+	done *Applied
 	// changed: something was applied.
 	changed bool
 	// known is whose the paths are.

@@ -32,7 +32,7 @@ func (j Job) unlinks(p steps.Phase) bool {
 // whether to go on.
 func (m *machine) interpret(job Job, tolerate func(*StepError) bool) error {
 	first := m.step
-	m.own, m.defers = job.own, job.defers
+	m.own, m.defers, m.again = job.own, job.defers, job.rebuilds
 	for block := range job.blocks() {
 		m.guards = map[steps.Guard]bool{}
 		for i, s := range block.Steps {
@@ -73,6 +73,7 @@ func (m *machine) one(s steps.Step, unlinks bool) (string, error) {
 	holds := true
 	var err error
 	if unlinks {
+		m.rebuildAgain(s)
 		link, ok := s.(*steps.Symlink)
 		if holds = ok && link.Uninstall; holds {
 			err = m.unlink(link)

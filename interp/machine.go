@@ -23,11 +23,12 @@ type machine struct {
 	step     int
 	warnings []Warning
 	outcomes []Outcome
-	// own and defers are the job's; triggers are what was put off.
-	own      map[string]string
-	defers   bool
-	triggers []Trigger
-	settled  settled
+	// own, defers and again (its rebuilds) are the job's; triggers are what was put
+	// off.
+	own           map[string]string
+	defers, again bool
+	triggers      []Trigger
+	settled       settled
 }
 
 // effects is what a step may want beside the view.

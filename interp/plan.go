@@ -53,6 +53,8 @@ type Job struct {
 	replaced string
 	// defers: what rebuilds caches is noted for later in the place of being done.
 	defers bool
+	// rebuilds: the removal notes for later what the installation rebuilt.
+	rebuilds bool
 }
 
 // Plan is what a job would do.

@@ -111,8 +111,8 @@ func attempt(ctx context.Context, host Host, opt ApplyOptions, w *work) (done *A
 	for _, env := range envs {
 		env.claims.ledger = known
 	}
-	x.known = known
 	done = &Applied{Plan: &Plan{Changes: &changeset.Changeset{}}}
+	x.known, x.done = known, done
 	if len(w.jobs) > 0 {
 		if done.Plan, done.Stuck, err = planWork(ctx, envs, w, host, set); err != nil {
 			return nil, err

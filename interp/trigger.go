@@ -3,6 +3,7 @@ package interp
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -53,6 +54,19 @@ func (m *machine) putOff(s steps.Step) error {
 	return nil
 }
 
+// rebuildAgain notes, where the job is a removal that wants it, a cache that a step
+// of the installation rebuilt. One whose guards or path make no sense any more has
+// nobody to rebuild it for.
+func (m *machine) rebuildAgain(s steps.Step) {
+	if !m.again || !steps.Describe(s.Type()).Trigger {
+		return
+	}
+	if holds, err := m.guarded(s.StepGuards()); err != nil || !holds {
+		return
+	}
+	_ = m.putOff(s)
+}
+
 // PendingTriggers are the receipts, oldest first, whose triggers nobody carried
 // out yet.
 func PendingTriggers(receipts []*commit.Receipt) []*commit.Receipt {
@@ -71,8 +85,10 @@ func PendingTriggers(receipts []*commit.Receipt) []*commit.Receipt {
 const triggerPackage = "(triggers)"
 
 // RunTriggers carries out what was put off, each trigger once, in one
-// transaction. What fails stays pending. Where nothing is pending it does nothing
-// and gives nil. now says who acts, see [Installation.Remove].
+// transaction. What fails stays pending, but for what uninstalled packages asked
+// for: that is tried once, and there may be an error beside what was done for the
+// others. Where nothing is pending it does nothing and gives nil. now says who
+// acts, see [Installation.Remove].
 func RunTriggers(ctx context.Context, now Target, host Host, opt ApplyOptions) (*Applied, error) {
 	receipts, err := opt.Store.TriggerReceipts()
 	if err != nil {
@@ -86,15 +102,118 @@ func RunTriggers(ctx context.Context, now Target, host Host, opt ApplyOptions) (
 	if err != nil {
 		return nil, err
 	}
-	return transact(ctx, host, opt, work{
-		verb: "trigger", jobs: jobs, ready: sameTriggers(opt.Store, receipts), always: anyway,
-		receipt: func(r *commit.Receipt) {
-			r.Action, r.Package = commit.ActionTrigger, commit.Package{Name: triggerPackage}
-			for _, p := range pending {
-				r.Settles = append(r.Settles, p.ID)
-			}
-		},
+	done, err := transact(ctx, host, opt, work{
+		verb: "trigger", jobs: jobs, ready: sameTriggers(opt.Store, receipts), always: anyway, receipt: settling(pending),
 	})
+	removed := slices.DeleteFunc(pending, func(r *commit.Receipt) bool { return r.Action != commit.ActionUninstall })
+	if len(removed) == 0 || !failedAlone(ctx, err) {
+		return done, err
+	}
+	if err := giveUp(ctx, host, opt, removed, sameTriggers(opt.Store, receipts), err); err != nil {
+		return nil, err
+	}
+	done, rest := RunTriggers(ctx, now, host, opt)
+	if rest != nil {
+		return nil, rest
+	}
+	return done, err
+}
+
+// settling makes the receipt one that settles those that are pending.
+func settling(pending []*commit.Receipt) func(*commit.Receipt) {
+	ids := receiptIDs(pending)
+	return func(r *commit.Receipt) {
+		r.Action, r.Package, r.Settles = commit.ActionTrigger, commit.Package{Name: triggerPackage}, ids
+	}
+}
+
+func receiptIDs(list []*commit.Receipt) []string {
+	var ids []string
+	for _, r := range list {
+		ids = append(ids, r.ID)
+	}
+	return ids
+}
+
+// failedAlone reports whether triggers failed of themselves: it was not that
+// somebody else is at work, or was, or that the user ended it.
+func failedAlone(ctx context.Context, err error) bool {
+	if err == nil || ctx.Err() != nil {
+		return false
+	}
+	return !slices.ContainsFunc([]error{commit.ErrBlocked, commit.ErrInterrupted, commit.ErrLocked, commit.ErrMoved},
+		func(other error) bool { return errors.Is(err, other) })
+}
+
+// giveUp settles what uninstalled packages asked for and failed: nobody could mend
+// it by an apply of theirs.
+func giveUp(ctx context.Context, host Host, opt ApplyOptions, removed []*commit.Receipt, ready func() error, why error) error {
+	w := work{verb: "trigger", ready: ready, always: anyway}
+	for _, r := range removed {
+		w.roots = append(w.roots, r.Roots...)
+	}
+	settle := settling(removed)
+	w.receipt = func(r *commit.Receipt) {
+		settle(r)
+		r.Warnings = []string{why.Error()}
+	}
+	_, err := transact(ctx, host, opt, w)
+	return err
+}
+
+// remain are those of the triggers that something is left for, after a removal: the
+// directory holds something, and the tool is there.
+func (x *executor) remain(ctx context.Context, job Job, list []Trigger) ([]Trigger, error) {
+	var out []Trigger
+	for _, t := range list {
+		one, err := steps.DecodeSteps([]byte("["+string(t.Step)+"]"), steps.DefaultLimits)
+		if err != nil {
+			return nil, fmt.Errorf("BUG(steps): a trigger: %w", err)
+		}
+		env, err := newEnvironment(job.Target)
+		if err != nil {
+			return nil, err
+		}
+		if empty, err := x.emptied(env, t); err != nil {
+			return nil, err
+		} else if empty {
+			continue
+		}
+		plan, err := makePlan(ctx, []*environment{env}, []Job{triggerJob(job.Target, one...)}, x.host, x.set)
+		if err != nil {
+			return nil, err
+		}
+		if !slices.ContainsFunc(plan.Refused, func(r Refusal) bool { return r.Rule == "step" }) {
+			out = append(out, t)
+		}
+	}
+	return out, nil
+}
+
+// emptied reports whether the directory that a trigger is about is gone, empty, or
+// cannot be looked into: then there is nothing to rebuild a cache of.
+func (x *executor) emptied(env *environment, t Trigger) (bool, error) {
+	var about struct{ Path *steps.Path }
+	if err := json.Unmarshal(t.Step, &about); err != nil || about.Path == nil {
+		return false, err
+	}
+	v, err := newView(env, x.set, x.host)
+	if err != nil {
+		return false, err
+	}
+	names, err := v.ReadDir(about.Path.Path)
+	return err != nil || len(names) == 0, nil
+}
+
+func triggerJob(target Target, list ...steps.Step) Job {
+	return Job{
+		Document: &steps.Document{
+			Schema: steps.SchemaVersion, Layout: target.Layout, Name: target.Name, Version: target.Version,
+			Blocks: []steps.Block{{Phase: steps.PhasePostInstall, Steps: list}},
+		},
+		Phases: []steps.Phase{steps.PhasePostInstall},
+		Target: target,
+	}
 }
 
 // sameTriggers makes sure that nobody else put off or settled any meanwhile.
@@ -127,11 +246,8 @@ func triggerJobs(pending []*commit.Receipt, now Target) ([]Job, error) {
 		}
 		job := jobs[string(place)]
 		if job == nil {
-			job = &Job{
-				Document: &steps.Document{Schema: steps.SchemaVersion, Layout: target.Layout, Name: target.Name, Version: target.Version, Blocks: []steps.Block{{Phase: steps.PhasePostInstall}}},
-				Phases:   []steps.Phase{steps.PhasePostInstall},
-				Target:   target,
-			}
+			one := triggerJob(target)
+			job = &one
 			jobs[string(place)] = job
 		}
 		for _, raw := range r.Triggers {

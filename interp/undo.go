@@ -71,6 +71,9 @@ func Undo(ctx context.Context, id string, host Host, opt ApplyOptions, force boo
 			return x.apply(t.cs, x.freeRules(nil))
 		},
 		receipt: func(by *commit.Receipt) {
+			if len(r.Triggers) > 0 {
+				by.Settles = []string{id}
+			}
 			by.Action, by.Undoes, by.Package, by.Layout, by.Left = commit.ActionUndo, id, r.Package, r.Layout, out.Left
 		},
 	})

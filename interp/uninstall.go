@@ -34,6 +34,9 @@ type Left = commit.Left
 // now says who acts: it has the User, SearchPath, Umask and Protected of a target,
 // and perhaps further Approved, Replace and Keep.
 //
+// Caches that its steps rebuilt, or put off, are [Applied.Triggers] of the removal, if
+// something is left to rebuild them for; what it had put off itself is settled.
+//
 // What comes back is a copy with the content, mode, owner and time that it had; it
 // has no extended attributes and is no hard link.
 func (i *Installation) Remove(ctx context.Context, now Target, host Host, opt ApplyOptions, how RemoveOptions) (*Removed, error) {
@@ -42,6 +45,7 @@ func (i *Installation) Remove(ctx context.Context, now Target, host Host, opt Ap
 	known := err == nil
 	switch {
 	case known:
+		job.rebuilds = true
 		w.jobs = []Job{job}
 	case !how.Force || !errors.Is(err, ErrNotStored):
 		return nil, err
@@ -49,10 +53,10 @@ func (i *Installation) Remove(ctx context.Context, now Target, host Host, opt Ap
 		w.skipped = notKnown(err)
 	}
 	out := &Removed{}
-	w.last = func(x *executor) error {
+	var settled []string
+	w.last = func(x *executor) (err error) {
 		t := takeBack{x: x, self: commit.Identity{Layout: i.Layout, Name: i.Package.Name}, purge: how.Purge, force: how.Force}
 		if known {
-			var err error
 			if t.env, err = newEnvironment(job.Target); err != nil {
 				return err
 			}
@@ -61,16 +65,38 @@ func (i *Installation) Remove(ctx context.Context, now Target, host Host, opt Ap
 			return err
 		}
 		out.Left = t.left
-		return x.apply(t.cs, x.freeRules(t.env))
+		if err := x.apply(t.cs, x.freeRules(t.env)); err != nil {
+			return err
+		}
+		if known {
+			if x.done.Triggers, err = x.remain(ctx, job, x.done.Triggers); err != nil {
+				return err
+			}
+		}
+		settled, err = i.pendingTriggers(opt.Store)
+		return err
 	}
 	w.receipt = func(r *commit.Receipt) {
-		r.Action, r.Package, r.Layout, r.Left = commit.ActionUninstall, i.Package, i.Layout, out.Left
+		r.Action, r.Package, r.Layout, r.Left, r.Settles = commit.ActionUninstall, i.Package, i.Layout, out.Left, settled
 	}
 	done, err := transact(ctx, host, opt, w)
 	if done != nil {
 		out.Applied = *done
 	}
 	return out, err
+}
+
+// pendingTriggers are the receipts of the installation whose triggers nobody carried
+// out.
+func (i *Installation) pendingTriggers(store *commit.Store) ([]string, error) {
+	receipts, err := store.TriggerReceipts()
+	if err != nil {
+		return nil, err
+	}
+	own := receiptIDs(i.Receipts)
+	return receiptIDs(slices.DeleteFunc(PendingTriggers(receipts), func(r *commit.Receipt) bool {
+		return !slices.Contains(own, r.ID)
+	})), nil
 }
 
 // freeRules are what taking back and repairing are judged by: what the package may

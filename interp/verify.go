@@ -22,8 +22,8 @@ type Drifted struct {
 }
 
 // Verify compares the tree with the receipts of all that is installed, and with those
-// of caches that were rebuilt for everybody. Where several name a path, the newest
-// of what is installed has the last word, except on what it says is the user's. It changes nothing, and nobody else may
+// of caches that were rebuilt for everybody. Where several name a path, the newest of
+// them has the last word, except on what it says is the user's. It changes nothing, and nobody else may
 // meanwhile: while a transaction goes on it fails with a [*commit.LockedError].
 func Verify(store *commit.Store) (*Verified, error) {
 	release, err := store.Share("verify")
@@ -53,7 +53,7 @@ func Verify(store *commit.Store) (*Verified, error) {
 	}
 	out := &Verified{}
 	spoken := map[string]bool{} // paths on which the last word was said
-	compare := func(r *commit.Receipt) error {
+	compare := func(r *commit.Receipt, taken map[string]bool) error {
 		drifts, err := store.Verify(r)
 		if err != nil {
 			return err
@@ -61,7 +61,7 @@ func Verify(store *commit.Store) (*Verified, error) {
 		out.Receipts++
 		for _, d := range drifts {
 			switch {
-			case spoken[d.Path]:
+			case spoken[d.Path] || taken[d.Path]:
 			case yours[r.Identity()].Covers(d):
 				out.Yours = append(out.Yours, Drifted{r.ID, d})
 			default:
@@ -69,31 +69,28 @@ func Verify(store *commit.Store) (*Verified, error) {
 			}
 		}
 		for _, c := range r.Leaves().Changes {
-			if !spoken[c.Path] {
+			if !spoken[c.Path] && !taken[c.Path] {
 				spoken[c.Path] = true
 				out.Paths++
 			}
 		}
 		return nil
 	}
-	for _, r := range slices.Backward(receipts) {
-		if live[r.ID] {
-			if err := compare(r); err != nil {
-				return nil, err
-			}
-		}
-	}
+	// What was uninstalled later may have taken a cache along.
+	taken := map[string]bool{}
 	for _, r := range slices.Backward(receipts) {
 		switch {
 		case live[r.ID]:
+			err = compare(r, nil)
 		case r.Action == commit.ActionTrigger:
-			if err := compare(r); err != nil {
-				return nil, err
-			}
-		default: // What was uninstalled later may have taken a cache along.
+			err = compare(r, taken)
+		default:
 			for _, c := range r.Changeset.Changes {
-				spoken[c.Path] = true
+				taken[c.Path] = true
 			}
+		}
+		if err != nil {
+			return nil, err
 		}
 	}
 	return out, nil

@@ -64,7 +64,8 @@ EXAMPLES
   steps apply demo.json --unsigned --prefix /tmp/try
 
 EXIT STATUS
-  as in steps --help`
+  0 also if caches whose rebuilding was put off (see steps trigger) could not be
+  rebuilt now: that is a warning; the others as in steps --help`
 
 func newApply(t *terminal) *cobra.Command {
 	var src sourceFlags
@@ -158,7 +159,7 @@ func runApply(ctx context.Context, t *terminal, s *subject, job interp.Job, host
 	if err := sayApplied(t, s, job, done); err != nil || later {
 		return err
 	}
-	return runTriggers(ctx, t, store, withoutApprovals(job.Target), host)
+	return triggersAfter(ctx, t, store, withoutApprovals(job.Target), host)
 }
 
 // withoutApprovals is who acts, for what other packages put off: what was approved

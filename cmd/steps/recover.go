@@ -18,7 +18,8 @@ and so is what steps has: both are listed, and further applies are refused
 until you have looked and say --keep: the tree stays as it is, and what steps
 holds goes aside.
 
-Triggers that were put off (see steps trigger) are carried out as well.
+Triggers that were put off (see steps trigger) are carried out as well; that one
+fails is a warning.
 
 EXAMPLES
   steps recover --prefix /opt/brew
@@ -62,7 +63,7 @@ func newRecover(t *terminal) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return runTriggers(cmd.Context(), t, store, now, hostFlags{})
+			return triggersAfter(cmd.Context(), t, store, now, hostFlags{})
 		},
 	}
 	where.add(cmd.Flags())

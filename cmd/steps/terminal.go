@@ -57,13 +57,20 @@ func (t *terminal) talk(format string, args ...any) {
 	fmt.Fprintf(t.err, "steps: "+format+"\n", args...)
 }
 
+// warn prints what went wrong beside what was done.
+func (t *terminal) warn(err error) { t.message("WARNING: ", err) }
+
 // fail prints the error that ends the command.
 func (t *terminal) fail(code int, err error) {
 	if t.json {
 		// Nothing can be done about an output that is gone.
 		_ = t.object("error", map[string]any{"code": code, "message": err.Error()})
 	}
-	for line := range strings.SplitSeq(strings.TrimRight(err.Error(), "\n"), "\n") {
+	t.message("", err)
+}
+
+func (t *terminal) message(head string, err error) {
+	for line := range strings.SplitSeq(strings.TrimRight(head+err.Error(), "\n"), "\n") {
 		t.talk("%s", changeset.Printable(line))
 	}
 }

@@ -17,7 +17,9 @@ all packages put somewhere, such as compile_gsettings_schemas. With
 however many packages asked for it, in one transaction.
 
 What was put off is in the receipts of the packages and is not lost in a crash.
-The next apply, upgrade or recover without the flag carries it out as well.
+The next apply, upgrade, uninstall or recover without the flag carries it out as
+well; if that fails there, it is a warning. What a package asked for is settled
+when it is uninstalled.
 
 EXAMPLES
   steps apply one.json --unsigned --prefix /tmp/try --defer-triggers
@@ -68,19 +70,50 @@ func triggersPending(store *commit.Store) (int, error) {
 	return len(interp.PendingTriggers(receipts)), err
 }
 
-// runTriggers carries out what was put off. What was done before stays done,
-// whatever comes of it.
+// triggersAfter carries out what was put off after a verb has done its work, which
+// stays done whatever comes of it: a failure is a warning. Only what stands in the
+// way of the next verb as well ends this one.
+func triggersAfter(ctx context.Context, t *terminal, store *commit.Store, now interp.Target, host hostFlags) error {
+	err := runTriggers(ctx, t, store, now, host)
+	if err == nil {
+		return nil
+	}
+	code := codeOf(err)
+	if code == exitRecover || code == exitBug {
+		return err
+	}
+	if t.json {
+		if err := t.object("triggers_failed", map[string]any{"code": code, "message": err.Error()}); err != nil {
+			return err
+		}
+	}
+	t.warn(err)
+	return nil
+}
+
+// runTriggers carries out what was put off.
 func runTriggers(ctx context.Context, t *terminal, store *commit.Store, now interp.Target, host hostFlags) error {
 	capture, err := host.mode()
 	if err != nil {
 		return err
 	}
 	done, err := interp.RunTriggers(ctx, now, host.machine(), interp.ApplyOptions{Store: store, Capture: capture})
-	if err != nil {
-		err = refusals(t, err)
-		return &exitError{code: codeOf(err), err: fmt.Errorf("the caches could not be rebuilt: %w\nthis stays put off; steps trigger tries again", err)}
+	if err := sayTriggered(t, done); err != nil {
+		return err
 	}
-	if done == nil {
+	if err == nil {
+		return nil
+	}
+	err = refusals(t, err)
+	advice := "it is not tried again, since the packages that asked for it are uninstalled"
+	if pending, countErr := triggersPending(store); countErr != nil || pending > 0 {
+		advice = "this stays put off; steps trigger tries again"
+	}
+	return &exitError{code: codeOf(err), err: fmt.Errorf("the caches could not be rebuilt: %w\n%s", err, advice)}
+}
+
+func sayTriggered(t *terminal, done *interp.Applied) error {
+	if done == nil || done.Receipt == nil {
 		return nil
 	}
 	warnings(t, done)

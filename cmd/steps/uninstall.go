@@ -23,6 +23,11 @@ A path that was changed since stays, and is listed with the reason; --purge
 removes it all the same if the package made it. Directories that hold something
 else stay, too. steps undo takes an uninstall back.
 
+Caches that its steps rebuilt are rebuilt once more, so that they do not list it
+any longer, if something is left in them and the tool for it is there; and with
+them what was put off (see steps trigger). That is a transaction of its own: if
+it fails, that is a warning, and the package is uninstalled.
+
 With --force, steps of the removal that cannot be done are left out and listed,
 for a package that is stuck. Nothing of what such a step did is left: all begins
 again without it, so commands before it run once more. A step that only lacks
@@ -33,8 +38,9 @@ EXAMPLES
   steps uninstall demo --version 1.0 --force --prefix /opt/brew
 
 EXIT STATUS
-  0 also if something stays; 1 if a step of the removal failed: nothing was
-  changed; 2 if it is not installed; the others as in steps --help`
+  0 also if something stays or a cache could not be rebuilt; 1 if a step of the
+  removal failed: nothing was changed; 2 if it is not installed; the others as
+  in steps --help`
 
 // actorFlags are what a verb on an installed package takes: all that is not known
 // from its receipts.
@@ -147,14 +153,16 @@ func runUninstall(ctx context.Context, t *terminal, who *actorFlags, name string
 		return err
 	}
 	if t.json {
-		return t.object("uninstalled", map[string]any{
+		if err := t.object("uninstalled", map[string]any{
 			"package": inst.Package.Name, "version": inst.Package.Version, "receipt": done.Receipt.ID,
 			"changes": len(done.Receipt.Changeset.Changes), "left": len(done.Left), "skipped": len(done.Skipped),
-		})
+		}); err != nil {
+			return err
+		}
 	}
 	t.say("%s %s is uninstalled: %d path(s) changed, %d left", inst.Package.Name, inst.Package.Version, len(done.Receipt.Changeset.Changes), len(done.Left))
 	t.say("receipt %s", done.Receipt.ID)
-	return nil
+	return triggersAfter(ctx, t, store, withoutApprovals(now), who.host)
 }
 
 func sayLeft(t *terminal, left []interp.Left) error {

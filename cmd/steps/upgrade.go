@@ -30,6 +30,7 @@ EXAMPLES
   steps upgrade demo-2.json --unsigned --force --prefix /tmp/try
 
 EXIT STATUS
+  0 also if caches that were put off (see steps trigger) could not be rebuilt;
   1 if a step failed: the old version is whole, and the message says whether it
   was a step of its removal; 2 if the package is not installed; the others as in
   steps --help`
@@ -117,7 +118,7 @@ func runUpgrade(ctx context.Context, t *terminal, s *subject, job interp.Job, ho
 	if err != nil || later {
 		return err
 	}
-	return runTriggers(ctx, t, store, withoutApprovals(job.Target), host)
+	return triggersAfter(ctx, t, store, withoutApprovals(job.Target), host)
 }
 
 // notInstalled adds to an error of [interp.Find] what to do.
