@@ -129,10 +129,12 @@ func TestLocked(t *testing.T) {
 	message := fmt.Sprintf(`in use by process %d \(apply\) since \d\d:\d\d:\d\d; wait for it to end,\s+or end it with kill %[1]d`, pid)
 	for _, args := range [][]string{
 		{"apply", "other.json"}, {"plan", "other.json"}, {"upgrade", "demo.json"}, {"undo"}, {"undo", "--force"},
-		{"uninstall", "demo"}, {"repair", "demo"}, {"verify"}, {"recover"},
+		{"uninstall", "demo"}, {"repair", "demo"}, {"verify"}, {"recover"}, {"status"},
 	} {
 		s.want(exitLocked, message, args...)
 	}
+	s.want(exitLocked, `installed: demo 1\n`, "status")
+	s.want(exitLocked, fmt.Sprintf(`"type":"in_progress","pid":%d,"since":"[-0-9T:Z]+","verb":"apply"`, pid), "status", "--json")
 	if after, err := listTree(s.prefix); err != nil || after != before {
 		t.Errorf("the tree changed meanwhile: %v\n%s", err, after)
 	}
@@ -143,6 +145,7 @@ func TestLocked(t *testing.T) {
 	for _, args := range [][]string{{"apply", "other.json"}, {"plan", "other.json"}, {"undo"}, {"verify"}} {
 		s.want(exitRecover, "was interrupted; recover first", args...)
 	}
+	s.want(exitRecover, `1 transaction\(s\) were interrupted; run steps recover`, "status")
 	// A process that runs has the number of the dead one now.
 	lock := filepath.Join(s.prefix+".state", "lock")
 	if err := os.WriteFile(lock, fmt.Appendf(nil, "%d 2026-01-01T00:00:00Z apply\n", os.Getpid()), 0o600); err != nil {

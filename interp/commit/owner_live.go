@@ -86,6 +86,16 @@ func takenBack(acts []act) map[string]string {
 	return by
 }
 
+// TakenBack maps the id of each of these receipts that another one took back as far as
+// it could to that one's.
+func TakenBack(receipts []*Receipt) map[string]string {
+	acts := make([]act, len(receipts))
+	for i, r := range receipts {
+		acts[i] = r.act()
+	}
+	return takenBack(acts)
+}
+
 // Installations gives the receipts, of these, of each version of a package that is
 // installed, the oldest first. The last one of each has its name and version.
 func Installations(receipts []*Receipt) [][]*Receipt {
