@@ -50,6 +50,8 @@ func codeOf(err error) int {
 		return exitBug
 	case is[*steps.Error](err), is[steps.Errors](err):
 		return exitInvalid
+	case is[*noStoreError](err), errors.Is(err, commit.ErrNoReceipt):
+		return exitUsage
 	case errors.Is(err, commit.ErrBlocked), errors.Is(err, commit.ErrInterrupted):
 		return exitRecover
 	case errors.Is(err, commit.ErrLocked):

@@ -90,8 +90,11 @@ func runPlan(ctx context.Context, t *terminal, s *subject, job interp.Job, host 
 		return err
 	}
 	if len(plan.Refused) > 0 {
-		return &exitError{code: refusedCode(&interp.RefusedError{Refusals: plan.Refused}),
-			err: fmt.Errorf("this plan cannot be applied: %d thing(s) stand against it", len(plan.Refused))}
+		code := refusedCode(&interp.RefusedError{Refusals: plan.Refused})
+		if code == exitFailed { // nothing was done that could fail
+			code = exitRefused
+		}
+		return &exitError{code: code, err: fmt.Errorf("this plan cannot be applied: %d thing(s) stand against it", len(plan.Refused))}
 	}
 	if out == "" {
 		return nil

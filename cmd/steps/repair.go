@@ -21,8 +21,8 @@ EXAMPLES
   steps repair demo --prefix /opt/brew
 
 EXIT STATUS
-  0 if nothing differs any more; 6 if something could not be repaired; the
-  others as in steps --help`
+  0 if nothing differs any more; 2 if it is not installed; 6 if something could
+  not be repaired; the others as in steps --help`
 
 func newRepair(t *terminal) *cobra.Command {
 	var who actorFlags

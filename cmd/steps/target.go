@@ -177,6 +177,9 @@ func (f *targetFlags) choices() (replace, adopt, keep []string, err error) {
 				p = filepath.Join(prefix, p)
 			}
 			p = filepath.Clean(p)
+			if _, bad := filepath.Match(p, ""); bad != nil {
+				err = errors.Join(err, usagef("--%s %s: %w; put \\ before a * ? [ or \\ that is part of a name", flag, p, bad))
+			}
 			if other := seen[p]; other != "" && other != flag {
 				err = errors.Join(err, usagef("%s: --%s and --%s contradict each other", p, other, flag))
 			}

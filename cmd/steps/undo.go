@@ -26,8 +26,8 @@ EXAMPLES
   steps undo 20261130T091500.000000000Z --prefix /opt/brew
 
 EXIT STATUS
-  0 also if something stays with --force; 6 if a path is not as apply left it;
-  the others as in steps --help`
+  0 also if something stays with --force; 2 if there is no such receipt; 6 if a
+  path is not as apply left it; the others as in steps --help`
 
 func newUndo(t *terminal) *cobra.Command {
 	var where storeFlags
@@ -109,7 +109,7 @@ func receiptArg(store *commit.Store, args []string) (*commit.Receipt, error) {
 		return nil, err
 	}
 	if len(all) == 0 {
-		return nil, fmt.Errorf("%s holds no receipt: nothing was applied with this prefix and state", store.Path())
+		return nil, usagef("%s holds no receipt: nothing was applied with this prefix and state", store.Path())
 	}
 	return all[len(all)-1], nil
 }

@@ -24,7 +24,8 @@ EXAMPLES
   steps verify --prefix /opt/brew
 
 EXIT STATUS
-  0 if nothing differs but what is yours, 6 if something does; the others as in steps --help`
+  0 if nothing differs but what is yours, 6 if something does; 2 if there is no
+  such receipt; the others as in steps --help`
 
 func newVerify(t *terminal) *cobra.Command {
 	var where storeFlags
