@@ -21,8 +21,8 @@ EXAMPLES
   steps status --prefix /opt/brew
 
 EXIT STATUS
-  7 if a transaction was interrupted, 8 if one is in progress (the rest is listed
-  all the same); the others as in steps --help`
+  7 if a transaction was interrupted, 8 if one is in progress: the rest is
+  listed in any case; the others as in steps --help`
 
 func newStatus(t *terminal) *cobra.Command {
 	var where storeFlags
