@@ -102,6 +102,7 @@ type runRecord struct {
 // joins in by the same way if it keeps the step's contract.
 type executor struct {
 	host  Host
+	jobs  []Job
 	set   *fsroot.Set
 	tx    *commit.Tx
 	mode  CaptureMode
@@ -125,7 +126,7 @@ func (x *executor) flush(m *machine) error {
 	if err != nil {
 		return err
 	}
-	if err := refusedBy(changeset.Judge(cs, x.rules), m.conflicts(cs)...); err != nil {
+	if err := refusedBy(x.place, changeset.Judge(cs, x.rules), x.conflicts(m, cs)...); err != nil {
 		return err
 	}
 	if !cs.Empty() {
@@ -146,14 +147,18 @@ func (x *executor) refresh(m *machine) (err error) {
 	return err
 }
 
-// refusedBy is the violations as an error, nil if there are none.
-func refusedBy(found []changeset.Violation, further ...Refusal) error {
+// place is where the step with a running number is in the documents.
+func (x *executor) place(step int) Place { return placeIn(x.jobs, step) }
+
+// refusedBy is the violations as an error, nil if there are none; at says where a
+// step is.
+func refusedBy(at func(step int) Place, found []changeset.Violation, further ...Refusal) error {
 	if len(found)+len(further) == 0 {
 		return nil
 	}
 	refused := &RefusedError{}
 	for _, v := range found {
-		refused.Refusals = append(refused.Refusals, refusalOf(v))
+		refused.Refusals = append(refused.Refusals, refusalOf(v, at))
 	}
 	refused.Refusals = append(refused.Refusals, further...)
 	return refused
@@ -216,7 +221,7 @@ func (x *executor) judge(m *machine, r *Run, made *changeset.Captured, failed bo
 			found = append(found, v)
 		}
 	}
-	return refusedBy(found, m.conflicts(made.Changes)...)
+	return refusedBy(x.place, found, x.conflicts(m, made.Changes)...)
 }
 
 func (x *executor) terminate(m *machine, t *steps.TerminateProcess) error {

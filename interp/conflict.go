@@ -133,8 +133,8 @@ func (e *environment) newClaims(vars map[string]string) (c claims, err error) {
 // conflicts lists the changes that would take, change or destroy what belongs to
 // another package or to the user. Directories are shared, and only that one is
 // taken away that another package made counts. Caches tells the steps that rebuild
-// caches, which are everybody's.
-func (c *claims) conflicts(cs *changeset.Changeset, caches func(step int) bool) []Refusal {
+// caches, which are everybody's, and at where a step is.
+func (c *claims) conflicts(cs *changeset.Changeset, caches func(step int) bool, at func(step int) Place) []Refusal {
 	moved := map[string]string{}
 	for i := range cs.Changes {
 		if from := cs.Changes[i].From; from != "" {
@@ -152,7 +152,8 @@ func (c *claims) conflicts(cs *changeset.Changeset, caches func(step int) bool) 
 		where := changeset.Printable(change.Path)
 		if len(change.Steps) > 0 {
 			r.Step = change.Steps[len(change.Steps)-1]
-			where += fmt.Sprintf(" (step %d)", r.Step)
+			r.Place = at(r.Step)
+			where += fmt.Sprintf(" (%s)", r.Place)
 		}
 		r.Reason = fmt.Sprintf("%s: %s, and would be %s; %s", where, whose, fate(change, moved[change.Path]), why)
 		out = append(out, r)
@@ -344,8 +345,8 @@ func (m *machine) rebuilds(t steps.Type) {
 }
 
 // conflicts is [claims.conflicts] for the steps so far.
-func (m *machine) conflicts(cs *changeset.Changeset) []Refusal {
-	return m.claims.conflicts(cs, m.settled.cache(0))
+func (x *executor) conflicts(m *machine, cs *changeset.Changeset) []Refusal {
+	return m.claims.conflicts(cs, m.settled.cache(0), x.place)
 }
 
 // cache tells which steps rebuild caches, counted from the one after first.

@@ -1,6 +1,7 @@
 package interp
 
 import (
+	"fmt"
 	"iter"
 
 	"steps.example/steps"
@@ -17,6 +18,41 @@ func (j Job) blocks() iter.Seq[steps.Block] {
 			}
 		}
 	}
+}
+
+// Place is where a step stands in its document, as everybody is told who reads of it.
+// Beside it steps have a running number, over all the phases of a job.
+type Place struct {
+	Phase steps.Phase `json:"phase,omitempty"`
+	// Number counts from 1 within the phase.
+	Number int `json:"number,omitempty"`
+}
+
+func (p Place) String() string { return fmt.Sprintf("%s step %d", p.Phase, p.Number) }
+
+// beside is the place in a sentence that has another one already.
+func (p Place) beside(other Place) string {
+	if p.Phase == other.Phase {
+		return fmt.Sprintf("step %d", p.Number)
+	}
+	return p.String()
+}
+
+// Place is where the step with a running number, from 1, stands; the zero Place if
+// there is none.
+func (j Job) Place(step int) Place { return placeIn([]Job{j}, step) }
+
+// placeIn is [Job.Place] where steps are numbered over several jobs.
+func placeIn(jobs []Job, step int) Place {
+	for _, j := range jobs {
+		for block := range j.blocks() {
+			if step <= len(block.Steps) {
+				return Place{block.Phase, step}
+			}
+			step -= len(block.Steps)
+		}
+	}
+	return Place{}
 }
 
 // unlinks reports whether a phase is interpreted as its removal.
@@ -40,13 +76,14 @@ func (m *machine) interpret(job Job, tolerate func(*StepError) bool) error {
 				return err
 			}
 			m.step++
+			m.here = Place{block.Phase, i + 1}
 			m.view.SetStep(m.step)
 			if job.skip[m.step-first] {
-				m.outcomes = append(m.outcomes, Outcome{Step: m.step, Phase: block.Phase, Type: s.Type(), Result: "failed"})
+				m.outcomes = append(m.outcomes, Outcome{Step: m.step, Place: m.here, Type: s.Type(), Result: "failed"})
 				continue
 			}
 			outcome, err := m.one(s, job.unlinks(block.Phase))
-			m.outcomes = append(m.outcomes, Outcome{Step: m.step, Phase: block.Phase, Type: s.Type(), Result: outcome})
+			m.outcomes = append(m.outcomes, Outcome{Step: m.step, Place: m.here, Type: s.Type(), Result: outcome})
 			if err == nil {
 				continue
 			}
@@ -61,9 +98,9 @@ func (m *machine) interpret(job Job, tolerate func(*StepError) bool) error {
 
 // Outcome is what became of one step.
 type Outcome struct {
-	Step  int         `json:"step"`
-	Phase steps.Phase `json:"phase"`
-	Type  steps.Type  `json:"type"`
+	Step int `json:"step"`
+	Place
+	Type steps.Type `json:"type"`
 	// Result is "done", "skipped" (a guard does not hold, or the step has no
 	// part in this phase) or "failed".
 	Result string `json:"result"`
@@ -91,7 +128,7 @@ func (m *machine) one(s steps.Step, unlinks bool) (string, error) {
 }
 
 func (j Job) stepError(b steps.Block, i, n int, err error) *StepError {
-	e := &StepError{Phase: b.Phase, Step: n, Type: b.Steps[i].Type(), Replaced: j.replaced, Err: err}
+	e := &StepError{Place: Place{b.Phase, i + 1}, Step: n, Type: b.Steps[i].Type(), Replaced: j.replaced, Err: err}
 	if i < len(b.Pos) {
 		e.Pos = b.Pos[i]
 	}

@@ -19,8 +19,9 @@ type machine struct {
 	// guards holds the answers already given in this block.
 	guards map[steps.Guard]bool
 	// step is the number, from 1, of the step at work, counted over all blocks
-	// of the phase.
+	// of the jobs; here is where it stands.
 	step     int
+	here     Place
 	warnings []Warning
 	outcomes []Outcome
 	// own, defers and again (its rebuilds) are the job's; triggers are what was put
@@ -52,23 +53,24 @@ type effects interface {
 
 // Warning is a notice that a step prints.
 type Warning struct {
-	Step int    `json:"step"`
+	Step int `json:"step"`
+	Place
 	Text string `json:"text"`
 }
 
 // StepError is a step that failed.
 type StepError struct {
-	Phase steps.Phase
-	Step  int // from 1
-	Type  steps.Type
-	Pos   steps.Pos
+	Place
+	Step int // the running number in its job
+	Type steps.Type
+	Pos  steps.Pos
 	// Replaced is as in [Refusal].
 	Replaced string
 	Err      error
 }
 
 func (e *StepError) Error() string {
-	return fmt.Sprintf("%s%s step %d (%s): %v", removalOf(e.Replaced), e.Phase, e.Step, e.Type, e.Err)
+	return fmt.Sprintf("%s%s (%s): %v", removalOf(e.Replaced), e.Place, e.Type, e.Err)
 }
 
 // removalOf begins a message about the removal of what an upgrade replaces.
@@ -150,7 +152,7 @@ func (m *machine) primitive(s steps.Step) error {
 	case *steps.SetOwnership:
 		return m.setOwnership(s)
 	case *steps.Warn:
-		m.warnings = append(m.warnings, Warning{Step: m.step, Text: m.expand(s.Message)})
+		m.warnings = append(m.warnings, Warning{Step: m.step, Place: m.here, Text: m.expand(s.Message)})
 		return nil
 	case *steps.Run:
 		return m.run(s)

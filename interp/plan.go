@@ -103,7 +103,8 @@ type Terminate struct {
 
 // Unpredicted is a step whose outcome depends on a command.
 type Unpredicted struct {
-	Step   int    `json:"step"`
+	Step int `json:"step"`
+	Place
 	Reason string `json:"reason"`
 }
 
@@ -112,6 +113,7 @@ type Refusal struct {
 	// Path or Step says where; neither is set where it is about all steps.
 	Path string `json:"path,omitempty"`
 	Step int    `json:"step,omitempty"`
+	Place
 	// Replaced is the name and version of what an upgrade replaces, where the step is
 	// one of its removal.
 	Replaced string `json:"replaced,omitempty"`
@@ -224,9 +226,9 @@ func makePlan(ctx context.Context, envs []*environment, jobs []Job, host Host, s
 	for k, env := range envs {
 		from, own := len(plan.Refused), stepsOf(plan.Changes, first, ends[k], len(envs) == 1)
 		for _, v := range changeset.Judge(own, env.rules(set.Roots())) {
-			plan.Refused = append(plan.Refused, refusalOf(v))
+			plan.Refused = append(plan.Refused, refusalOf(v, jobs[k].Place))
 		}
-		plan.Refused = append(plan.Refused, env.claims.conflicts(own, m.settled.cache(first))...)
+		plan.Refused = append(plan.Refused, env.claims.conflicts(own, m.settled.cache(first), jobs[k].Place)...)
 		plan.attribute(from, k, jobs[k])
 		first = ends[k]
 	}
@@ -287,11 +289,16 @@ func (e *environment) rules(roots []*fsroot.Root) changeset.Rules {
 	return rules
 }
 
-func refusalOf(v changeset.Violation) Refusal {
-	r := Refusal{Path: v.Path, Rule: v.Rule, Reason: v.String(), Approval: v.Approval}
+// refusalOf names the last step that had a part in a violation; at says where it is.
+func refusalOf(v changeset.Violation, at func(step int) Place) Refusal {
+	r := Refusal{Path: v.Path, Rule: v.Rule, Approval: v.Approval}
+	where := ""
 	if len(v.Steps) > 0 {
 		r.Step = v.Steps[len(v.Steps)-1]
+		r.Place = at(r.Step)
+		where = r.Place.String()
 	}
+	r.Reason = v.In(where)
 	return r
 }
 
@@ -309,7 +316,7 @@ func (p *Plan) refuse(err error) {
 	}
 	r := Refusal{Rule: "step", Reason: err.Error(), err: err}
 	if step, ok := errors.AsType[*StepError](err); ok {
-		r.Step = step.Step
+		r.Step, r.Place = step.Step, step.Place
 	}
 	if need, ok := errors.AsType[*NeedError](err); ok {
 		r.Rule = "need"
@@ -354,7 +361,7 @@ func (p *Plan) tolerate(err *StepError) bool {
 		return true
 	}
 	if p.runs() && !errors.Is(err, view.ErrOutside) && !errors.Is(err, context.Canceled) {
-		p.Unpredicted = append(p.Unpredicted, Unpredicted{Step: err.Step, Reason: err.Err.Error()})
+		p.Unpredicted = append(p.Unpredicted, Unpredicted{Step: err.Step, Place: err.Place, Reason: err.Err.Error()})
 		return true
 	}
 	return false
@@ -385,7 +392,7 @@ func (m *machine) unsupported(job Job) []Refusal {
 				continue
 			}
 			err := job.stepError(block, i, n, fmt.Errorf("not supported yet: %s", reason))
-			out = append(out, Refusal{Step: n, Rule: "unsupported", Reason: err.Error(), err: err})
+			out = append(out, Refusal{Step: n, Place: err.Place, Rule: "unsupported", Reason: err.Error(), err: err})
 		}
 	}
 	return out

@@ -17,16 +17,16 @@ import (
 
 // Privileged is a step that cannot be done with the user's rights.
 type Privileged struct {
-	Step  int         `json:"step"` // from 1
-	Phase steps.Phase `json:"phase"`
-	Type  steps.Type  `json:"type"`
+	Step int `json:"step"` // the running number, from 1
+	Place
+	Type steps.Type `json:"type"`
 	// Path is the first that the step changes; "" where it changes none.
 	Path string `json:"path,omitempty"`
 	Why  string `json:"why"`
 }
 
 func (p Privileged) String() string {
-	where := fmt.Sprintf("%s step %d (%s)", p.Phase, p.Step, p.Type)
+	where := fmt.Sprintf("%s (%s)", p.Place, p.Type)
 	if p.Path != "" {
 		where += " " + changeset.Printable(p.Path)
 	}
@@ -166,7 +166,7 @@ func privileged(marks map[int]string, outcomes []Outcome, cs *changeset.Changese
 	var out []Privileged
 	for _, o := range outcomes {
 		if text, ok := why[o.Step]; ok {
-			out = append(out, Privileged{Step: o.Step, Phase: o.Phase, Type: o.Type, Path: path[o.Step], Why: text})
+			out = append(out, Privileged{Step: o.Step, Place: o.Place, Type: o.Type, Path: path[o.Step], Why: text})
 		}
 	}
 	return out
@@ -185,7 +185,7 @@ func (p *Plan) refusePrivileged(job Job) {
 		}
 		refused = true
 		p.Refused = append(p.Refused, Refusal{
-			Step: s.Step, Path: s.Path, Rule: "need", err: errPrivilege,
+			Step: s.Step, Place: s.Place, Path: s.Path, Rule: "need", err: errPrivilege,
 			Reason: s.String() + "; it needs root, and this process is not root",
 		})
 	}

@@ -102,7 +102,7 @@ func (x *executor) ascend(ctx context.Context, env *environment, job Job, list [
 	}
 	for _, step := range asked {
 		if err := tx.Do(step); err != nil {
-			return nil, errors.Join(fmt.Errorf("step %d, by the broker: %w", step, err), a.end())
+			return nil, errors.Join(fmt.Errorf("%s, by the broker: %w", job.Place(step), err), a.end())
 		}
 	}
 	return a, nil

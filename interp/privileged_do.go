@@ -91,7 +91,7 @@ func Elevate(ctx context.Context, e Errand) (_ *Elevated, err error) {
 			return nil, fmt.Errorf("step %d: the document has %d steps in these phases", step, n)
 		}
 		if !slices.Contains(brokered, s.Type()) {
-			return nil, fmt.Errorf("step %d (%s): no broker does steps of this type", step, s.Type())
+			return nil, fmt.Errorf("%s (%s): no broker does steps of this type", e.Job.Place(step), s.Type())
 		}
 	}
 	if p.env, err = newEnvironment(e.Job.Target); err != nil {
@@ -160,7 +160,7 @@ func (p *Elevated) do(ctx context.Context, step int) error {
 		return err
 	}
 	if !p.needed(p.steps[step], cs) {
-		return fmt.Errorf("step %d (%s) does not need root: uid %d can do it", step, p.steps[step].Type(), p.errand.Caller.UID)
+		return fmt.Errorf("%s (%s) does not need root: uid %d can do it", p.errand.Job.Place(step), p.steps[step].Type(), p.errand.Caller.UID)
 	}
 	if err := p.tx.Apply(cs); err != nil {
 		return err
@@ -214,12 +214,12 @@ func (p *Elevated) judge(cs *changeset.Changeset) error {
 			conflicting[c.Path] = true // his own, to give
 		}
 	}
-	for _, r := range p.env.claims.conflicts(cs, func(int) bool { return false }) {
+	for _, r := range p.env.claims.conflicts(cs, func(int) bool { return false }, p.errand.Job.Place) {
 		if !conflicting[r.Path] {
 			more = append(more, r)
 		}
 	}
-	return refusedBy(found, more...)
+	return refusedBy(p.errand.Job.Place, found, more...)
 }
 
 // Commit makes all of it final, once every step is done. r says what else its receipt

@@ -58,8 +58,10 @@ func (p *Plan) checkOrder(ctx context.Context, env *environment, job Job, host H
 	list := numbers(p.Privileged)
 	rest := func(n int) bool { return !slices.Contains(list, n) }
 	refuse := func(needs, needed int, why string) {
-		p.Refused = append(p.Refused, Refusal{Step: needs, Rule: "need", err: errPrivilege, Reason: fmt.Sprintf(
-			"step %d comes after step %d, which needs root, %s: what needs root is done last; move step %d behind it, or do it all as root", needs, needed, why, needed)})
+		first := job.Place(needs)
+		second := job.Place(needed).beside(first)
+		p.Refused = append(p.Refused, Refusal{Step: needs, Place: first, Rule: "need", err: errPrivilege, Reason: fmt.Sprintf(
+			"%s comes after %s, which needs root, %s: what needs root is done last; move %s behind it, or do it all as root", first, second, why, second)})
 	}
 	if p.runs() {
 		for _, o := range p.Outcomes {
@@ -83,7 +85,7 @@ func (p *Plan) checkOrder(ctx context.Context, env *environment, job Job, host H
 				needs++
 			}
 		}
-		refuse(needs, needed, fmt.Sprintf("and step %d fails in the other order (%v)", step.Step, step.Err))
+		refuse(needs, needed, fmt.Sprintf("and %s fails in the other order (%v)", step.Place.beside(job.Place(needs)), step.Err))
 		return nil
 	}
 	if err != nil {

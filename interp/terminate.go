@@ -15,7 +15,7 @@ const retryPause = time.Second
 func terminate(m *machine, host Host, s *steps.TerminateProcess) error {
 	t := terminateOf(m, s)
 	for _, n := range s.Notices {
-		m.warnings = append(m.warnings, Warning{Step: m.step, Text: m.expand(n)})
+		m.warnings = append(m.warnings, Warning{Step: m.step, Place: m.here, Text: m.expand(n)})
 	}
 	attempts := max(s.Attempts, 1)
 	for i := range attempts {
@@ -38,7 +38,7 @@ func terminate(m *machine, host Host, s *steps.TerminateProcess) error {
 		return fmt.Errorf("no process matches %q", t.Name)
 	}
 	if s.FailureMessage != "" {
-		m.warnings = append(m.warnings, Warning{Step: m.step, Text: m.expand(s.FailureMessage)})
+		m.warnings = append(m.warnings, Warning{Step: m.step, Place: m.here, Text: m.expand(s.FailureMessage)})
 	}
 	return nil
 }

@@ -85,7 +85,7 @@ func attempt(ctx context.Context, host Host, opt ApplyOptions, w *work) (done *A
 	if err != nil {
 		return nil, err
 	}
-	x := &executor{host: host, set: set, tx: tx, mode: opt.Capture}
+	x := &executor{host: host, jobs: w.jobs, set: set, tx: tx, mode: opt.Capture}
 	defer func() {
 		if err == nil {
 			return
@@ -255,7 +255,7 @@ func (x *executor) apply(cs *changeset.Changeset, rules changeset.Rules) error {
 			return err
 		}
 	}
-	if err := refusedBy(changeset.Judge(cs, rules)); err != nil {
+	if err := refusedBy(x.place, changeset.Judge(cs, rules)); err != nil {
 		return err
 	}
 	x.changed = true

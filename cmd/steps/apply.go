@@ -217,6 +217,6 @@ func refusals(t *terminal, err error) error {
 // warnings prints what steps had to say.
 func warnings(t *terminal, done *interp.Applied) {
 	for _, w := range done.Warnings {
-		t.talk("step %d: %s", w.Step, changeset.Printable(w.Text))
+		t.talk("%s: %s", w.Place, changeset.Printable(w.Text))
 	}
 }

@@ -23,7 +23,7 @@ func printPlan(t *terminal, job interp.Job, p *interp.Plan) error {
 		return err
 	}
 	for _, a := range p.Actions {
-		t.say("%s", describeAction(a))
+		t.say("%s", describeAction(job, a))
 	}
 	for _, s := range p.Privileged {
 		t.say("as root  %s", s)
@@ -31,7 +31,7 @@ func printPlan(t *terminal, job interp.Job, p *interp.Plan) error {
 	changed := stepsIn(p)
 	for _, o := range p.Outcomes {
 		if o.Result == "done" && !changed[o.Step] {
-			t.say("keep     step %d (%s): nothing to change", o.Step, o.Type)
+			t.say("keep     %s (%s): nothing to change", o.Place, o.Type)
 		}
 	}
 	for _, s := range p.Spared {
@@ -44,7 +44,7 @@ func printPlan(t *terminal, job interp.Job, p *interp.Plan) error {
 		t.say("adopt    %s: it is as the package makes it", changeset.Printable(a.Path))
 	}
 	for _, u := range p.Unpredicted {
-		t.say("unknown  step %d: %s; it may differ once the command before it has run", u.Step, changeset.Printable(u.Reason))
+		t.say("unknown  %s: %s; it may differ once the command before it has run", u.Place, changeset.Printable(u.Reason))
 	}
 	for _, r := range p.Refused {
 		t.say("conflict %s", multiline(r.Reason))
@@ -157,16 +157,16 @@ func stepsIn(p *interp.Plan) map[int]bool {
 	return in
 }
 
-func describeAction(a interp.Action) string {
+func describeAction(job interp.Job, a interp.Action) string {
 	if a.Terminate != nil {
 		how := "called"
 		if a.Terminate.Full {
 			how = "whose command line matches"
 		}
-		return fmt.Sprintf("end      processes %s %q (step %d)", how, a.Terminate.Name, a.Terminate.Step)
+		return fmt.Sprintf("end      processes %s %q (%s)", how, a.Terminate.Name, job.Place(a.Terminate.Step))
 	}
 	r := a.Run
-	lines := []string{fmt.Sprintf("run      %s (step %d)", strings.Join(quoted(append([]string{r.Name}, r.Args...)), " "), r.Step)}
+	lines := []string{fmt.Sprintf("run      %s (%s)", strings.Join(quoted(append([]string{r.Name}, r.Args...)), " "), job.Place(r.Step))}
 	add := func(what string, values ...string) {
 		if len(values) > 0 && values[0] != "" {
 			lines = append(lines, underAction(what, quoted(values))...)

@@ -69,7 +69,15 @@ type Violation struct {
 func (v Violation) String() string {
 	where := ""
 	if len(v.Steps) > 0 {
-		where = fmt.Sprintf(" (step %d)", v.Steps[len(v.Steps)-1])
+		where = fmt.Sprintf("step %d", v.Steps[len(v.Steps)-1])
+	}
+	return v.In(where)
+}
+
+// In is the violation in words, by a step that is called where; "" for none.
+func (v Violation) In(where string) string {
+	if where != "" {
+		where = " (" + where + ")"
 	}
 	s := fmt.Sprintf("%s%s: %s", Printable(v.Path), where, v.Reason)
 	if v.Approval != "" {
