@@ -5,19 +5,33 @@ import (
 	"slices"
 	"strings"
 
+	"golang.org/x/sys/unix"
+
 	"steps.example/interp/commit"
 )
 
 // leavable are the refusals of steps that force leaves out. What only lacks approval
-// can be had, and what is due to others who changed the tree can be tried again.
+// can be had.
 func (w *work) leavable(list []Refusal) []Refusal {
 	var out []Refusal
 	for _, r := range list {
-		if r.Step > 0 && w.jobs[r.job].stored && r.Approval == "" && r.Rule != "moved" {
+		if r.Step > 0 && w.jobs[r.job].stored && r.Approval == "" && !r.passing() {
 			out = append(out, r)
 		}
 	}
 	return out
+}
+
+// passing reports whether the same step may well be done at another time: others have
+// changed the tree, the machine has run out of something, or the way to catch what a
+// command writes, which the user chose, is not possible here.
+func (r Refusal) passing() bool {
+	if r.Rule == "moved" || errors.Is(r.err, ErrNoLayers) {
+		return true
+	}
+	return slices.ContainsFunc([]unix.Errno{
+		unix.ENOSPC, unix.EDQUOT, unix.EROFS, unix.EIO, unix.ENOMEM, unix.EMFILE, unix.ENFILE, unix.EAGAIN,
+	}, func(e unix.Errno) bool { return errors.Is(r.err, e) })
 }
 
 // leaveOut leaves steps out from now on, and reports whether one is new among them.

@@ -1,12 +1,15 @@
 package interp_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
 	"slices"
 	"strings"
 	"testing"
+
+	"golang.org/x/sys/unix"
 
 	"steps.example/interp"
 	"steps.example/interp/commit"
@@ -139,6 +142,48 @@ func TestUninstallForceNot(t *testing.T) {
 				t.Errorf("the tree is\n%s\nwant\n%s", got, installed)
 			}
 		})
+	}
+}
+
+// lacking is a machine that cannot run commands for a reason that is not theirs.
+type lacking struct {
+	interp.Machine
+	err error
+}
+
+func (l lacking) Run(context.Context, *interp.Run) ([]byte, interp.RunReport, error) {
+	return nil, interp.RunReport{}, l.err
+}
+
+// What another time, or another flag, would do is not left out either.
+func TestUninstallForcePassing(t *testing.T) {
+	t.Parallel()
+	needJail(t)
+	for _, tc := range []struct {
+		mode interp.CaptureMode
+		err  error
+		left bool
+	}{
+		{interp.CaptureSnapshot, fmt.Errorf("start: %w", unix.EAGAIN), false},
+		{interp.CaptureSnapshot, fmt.Errorf("start: %w", unix.ENOSPC), false},
+		{interp.CaptureOverlay, interp.ErrNoLayers, false},
+		{interp.CaptureSnapshot, fmt.Errorf("start: %w", unix.ENOEXEC), true}, // its interpreter is gone, say
+	} {
+		w, _ := stuckWorld(t, tc.mode, stuckScript("true", ""))
+		installed := w.listing()
+		done, err := w.installed().Remove(t.Context(), w.now(), lacking{err: tc.err}, interp.ApplyOptions{Store: w.store, Capture: tc.mode}, interp.RemoveOptions{Force: true})
+		if tc.left {
+			if err != nil || len(done.Skipped) != 1 {
+				t.Errorf("%v: %v, left out %v", tc.err, err, done.Skipped)
+			}
+			continue
+		}
+		if !errors.Is(err, tc.err) && !errors.Is(err, interp.ErrNoLayers) || done.Stuck {
+			t.Errorf("%v: error %v, stuck %v", tc.err, err, done.Stuck)
+		}
+		if got := w.listing(); got != installed {
+			t.Errorf("%v: the tree is\n%s\nwant\n%s", tc.err, got, installed)
+		}
 	}
 }
 
