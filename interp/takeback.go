@@ -222,9 +222,9 @@ func (t *takeBack) returns(c *changeset.Change, drifts []commit.Drift, moved *ch
 		change.From = moved.Path
 		change.After.MTime = 0
 	case c.Before.Kind == changeset.Symlink:
-	case c.Before.Kind == changeset.File && c.Stamp != nil:
+	case c.Before.Kind == changeset.File:
 		content, ok := (*changeset.Content)(nil), false
-		if t.kept != nil {
+		if t.kept != nil && c.Stamp != nil {
 			content, ok = t.kept.Content(c.Path, *c.Stamp)
 		}
 		if !ok {
@@ -232,7 +232,7 @@ func (t *takeBack) returns(c *changeset.Change, drifts []commit.Drift, moved *ch
 		}
 		change.Content, change.Origin = content, content.Origin.Path
 	default:
-		return stay("a %s cannot be put back", c.Before.Kind)
+		return stay("was a socket, FIFO or device, which cannot be made again")
 	}
 	t.cs.Changes = append(t.cs.Changes, change)
 	return nil

@@ -37,8 +37,11 @@ type Left = commit.Left
 // Caches that its steps rebuilt, or put off, are [Applied.Triggers] of the removal, if
 // something is left to rebuild them for; what it had put off itself is settled.
 //
-// What comes back is a copy with the content, mode, owner and time that it had; it
-// has no extended attributes and is no hard link.
+// A file that comes back is a copy with the content, mode, owner and time that it had;
+// it has no extended attributes or access lists and is no hard link. What was moved is
+// moved back, and a directory has the present time. The object itself stays with the
+// receipt, since undo of the removal, and then of the receipt, must find it there:
+// [Undo] of the receipts in the place of a removal is the exact inverse.
 func (i *Installation) Remove(ctx context.Context, now Target, host Host, opt ApplyOptions, how RemoveOptions) (*Removed, error) {
 	w := work{verb: "uninstall", ready: i.still(opt.Store), always: anyway, roots: i.roots(), force: how.Force}
 	job, err := i.job(opt.Store, now, true)

@@ -16,7 +16,9 @@ const undoLong = `Take back what one apply, upgrade, uninstall or repair did: th
 of its receipt. If the tree has changed since, each such path is listed with
 what is there now, and nothing is changed.
 
-With --force those paths stay as they are, and everything else is taken back.
+With --force those paths stay as they are, and everything else is taken back,
+with copies of files where undo otherwise puts back the files themselves: see
+steps uninstall --help for what a copy lacks.
 That makes a receipt of its own, which says what was left and can be undone.
 
 Without ID the newest receipt is taken back. steps status lists them.

@@ -23,6 +23,18 @@ A path that was changed since stays, and is listed with the reason; --purge
 removes it all the same if the package made it. Directories that hold something
 else stay, too. steps undo takes an uninstall back.
 
+A file that was replaced, edited or deleted comes back as a copy, with the
+content, mode, owner and time that it had, a directory or link as a new one.
+What was moved is moved back, and what only got another mode or owner gets its
+own again, as a copy if it has other names. A copy has none of the extended
+attributes and access lists that the file had, and is no hard link: its other
+names stay without it. A directory gets the present time. Sockets, FIFOs and
+devices do not come back, and are listed.
+
+The exact inverse is steps undo of each of the package's receipts, the newest
+first, in the place of an uninstall or after undo of it. It puts back the very
+objects, and does nothing of what the document says about the removal.
+
 Caches that its steps rebuilt are rebuilt once more, so that they do not list it
 any longer, if something is left in them and the tool for it is there; and with
 them what was put off (see steps trigger). That is a transaction of its own: if

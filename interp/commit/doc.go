@@ -50,8 +50,9 @@
 // and a rename is lost.
 //
 // Extended attributes and access lists of objects that are moved, replaced or
-// put back stay with the object; those of copied files are not copied, nor those
-// of files that a command deleted or wrote to while a snapshot was all there was.
+// put back stay with the object; those of copied files, such as what [Tx.Keep] gives
+// back, are not copied, nor those of files that a command deleted or wrote to while a
+// snapshot was all there was.
 // What a command does to such attributes is not captured, nor are times: a new or
 // rewritten file keeps its time of modification, one that was only touched, and
 // every directory, gets none. The times of a directory change when its entries
