@@ -70,6 +70,22 @@ func (i *Installation) roots() []string {
 	return slices.Compact(out)
 }
 
+// yoursOf is what is the user's of each package. Its versions share their paths.
+func yoursOf(installed []*Installation) map[commit.Identity]commit.Yours {
+	receipts := map[commit.Identity][]*commit.Receipt{}
+	for _, i := range installed {
+		for _, r := range i.Receipts {
+			receipts[r.Identity()] = append(receipts[r.Identity()], r)
+		}
+	}
+	out := map[commit.Identity]commit.Yours{}
+	for id, list := range receipts {
+		slices.SortFunc(list, func(a, b *commit.Receipt) int { return strings.Compare(a.ID, b.ID) })
+		out[id] = commit.YoursIn(list)
+	}
+	return out
+}
+
 // stored is the newest receipt that has its document.
 func (i *Installation) stored() *commit.Receipt {
 	for _, r := range slices.Backward(i.Receipts) {

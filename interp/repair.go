@@ -117,7 +117,11 @@ func (r *repair) find(inst *Installation) error {
 	if err != nil {
 		return err
 	}
-	yours := commit.YoursIn(inst.Receipts)
+	installed, err := installedAs(r.x.known.store, inst.Package.Name)
+	if err != nil {
+		return err
+	}
+	yours := yoursOf(installed)[commit.Identity{Layout: inst.Layout, Name: inst.Package.Name}]
 	for i := range reach.Changes {
 		c := &reach.Changes[i]
 		if drifts := slices.DeleteFunc(by[c.Path], yours.Covers); len(drifts) > 0 {

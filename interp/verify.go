@@ -36,21 +36,13 @@ func Verify(store *commit.Store) (*Verified, error) {
 		return nil, err
 	}
 	live := map[string]bool{}
-	for _, i := range Installed(receipts) {
+	installed := Installed(receipts)
+	for _, i := range installed {
 		for _, r := range i.Receipts {
 			live[r.ID] = true
 		}
 	}
-	// Versions of one package share their paths.
-	yours := map[commit.Identity]commit.Yours{}
-	for _, r := range receipts {
-		if live[r.ID] {
-			if yours[r.Identity()] == nil {
-				yours[r.Identity()] = commit.Yours{}
-			}
-			yours[r.Identity()].Add(r)
-		}
-	}
+	yours := yoursOf(installed)
 	out := &Verified{}
 	spoken := map[string]bool{} // paths on which the last word was said
 	compare := func(r *commit.Receipt, taken map[string]bool) error {

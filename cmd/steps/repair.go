@@ -10,8 +10,8 @@ import (
 )
 
 const repairLong = `Make the paths of an installed package again what its receipts say: those that
-steps verify finds to differ, and no others, all or nothing. What verify lists as
-yours stays. steps undo takes a repair back.
+steps verify finds to differ, and no others, all or nothing. What verify lists
+as yours stays. steps undo takes a repair back.
 
 What a receipt does not have, the content of files, is taken from what the store
 keeps or from the stored document. Nothing executes: what a command made cannot

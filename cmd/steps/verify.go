@@ -15,10 +15,10 @@ another content, mode, owner, time or link target than apply left. Where several
 receipts name a path, the newest counts. With ID that receipt alone is compared.
 
 Where an apply or upgrade found a file changed or removed by you and left it so,
-as its step's preserve says or --keep did, the file is yours from then on, and so
-is what was put beside it. Such a path is listed as yours, also when you change
-it later, and does not count as a difference, until a step puts something there
-again. What you changed and no apply has found yet does count.
+as its step's preserve says or --keep did, the file is yours from then on, and
+so is what was put beside it. Such a path is listed as yours, also when you
+change it later, and does not count as a difference, until a step puts something
+there again. What you changed and no apply has found yet does count.
 
 EXAMPLES
   steps verify --prefix /opt/brew

@@ -20,13 +20,13 @@ const (
 func YoursIn(receipts []*Receipt) Yours {
 	y := Yours{}
 	for _, r := range receipts {
-		y.Add(r)
+		y.add(r)
 	}
 	return y
 }
 
-// Add takes in a further receipt.
-func (y Yours) Add(r *Receipt) {
+// add takes in a further receipt.
+func (y Yours) add(r *Receipt) {
 	changed := map[string]bool{}
 	for i := range r.Changeset.Changes {
 		c := &r.Changeset.Changes[i]
