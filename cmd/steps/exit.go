@@ -52,7 +52,7 @@ func codeOf(err error) int {
 		return exitInvalid
 	case is[*noStoreError](err), errors.Is(err, commit.ErrNoReceipt):
 		return exitUsage
-	case errors.Is(err, commit.ErrBlocked), errors.Is(err, commit.ErrInterrupted):
+	case is[*commit.ReceiptError](err), errors.Is(err, commit.ErrBlocked), errors.Is(err, commit.ErrInterrupted):
 		return exitRecover
 	case errors.Is(err, commit.ErrLocked):
 		return exitLocked

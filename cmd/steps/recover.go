@@ -18,6 +18,11 @@ and so is what steps has: both are listed, and further applies are refused
 until you have looked and say --keep: the tree stays as it is, and what steps
 holds goes aside.
 
+A receipt that is damaged stops everything that must know whose the files are.
+With --keep it goes aside, too, with what it keeps for undo: it counts for
+nothing then, and what it is about stays in the tree as it is. One that a newer
+steps wrote stays; use that.
+
 Triggers that were put off (see steps trigger) are carried out as well; that one
 fails is a warning.
 
@@ -25,7 +30,8 @@ EXAMPLES
   steps recover --prefix /opt/brew
 
 EXIT STATUS
-  7 if a decision is needed; the others as in steps --help`
+  7 if a decision is needed, or a receipt cannot be used; the others as in
+  steps --help`
 
 func newRecover(t *terminal) *cobra.Command {
 	var where storeFlags
@@ -46,7 +52,7 @@ func newRecover(t *terminal) *cobra.Command {
 			for _, r := range done {
 				if t.json {
 					if err := t.object("recovered", map[string]any{
-						"id": r.ID, "committed": r.Committed, "kept": r.Kept, "conflicts": r.Conflicts,
+						"id": r.ID, "committed": r.Committed, "kept": r.Kept, "conflicts": r.Conflicts, "damaged": r.Damaged,
 					}); err != nil {
 						return err
 					}
@@ -67,12 +73,14 @@ func newRecover(t *terminal) *cobra.Command {
 		},
 	}
 	where.add(cmd.Flags())
-	cmd.Flags().BoolVar(&keep, "keep", false, "where both have something, keep the tree and put aside what steps holds")
+	cmd.Flags().BoolVar(&keep, "keep", false, "where both have something, keep the tree and put aside what steps holds; put aside damaged receipts")
 	return cmd
 }
 
 func describeRecovered(r commit.Recovered) string {
 	switch {
+	case r.Damaged != "":
+		return fmt.Sprintf("%s: its receipt is damaged, %s; it was put aside, with what it held, in %s, and counts for nothing any more; the tree stays as it is", r.ID, r.Damaged, r.Kept)
 	case r.Kept != "":
 		return fmt.Sprintf("%s: given up; the tree stays as it is, what steps held is in %s", r.ID, r.Kept)
 	case r.Committed:

@@ -21,7 +21,8 @@ EXIT STATUS
   4  the signature, the bundle or the trust policy is not good
   5  refused: not approved, not granted by the layout, or a conflict
   6  the tree is not as it was recorded or planned
-  7  an interrupted transaction must be recovered first, or cannot be
+  7  an interrupted transaction or a damaged receipt must be recovered first,
+     or cannot be
   8  another process is at work
   9  a fault of steps itself: please report it
 130  interrupted; nothing was changed`

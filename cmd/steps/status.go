@@ -15,14 +15,15 @@ import (
 )
 
 const statusLong = `List what is installed, and all that was done, oldest first; what is being done
-by another process at this moment, and what was interrupted.
+by another process at this moment, and what was interrupted. A receipt that is
+damaged, or that a newer steps wrote, is listed as such.
 
 EXAMPLES
   steps status --prefix /opt/brew
 
 EXIT STATUS
-  7 if a transaction was interrupted, 8 if one is in progress: the rest is
-  listed in any case; the others as in steps --help`
+  7 if a transaction was interrupted or a receipt cannot be used, 8 if one is in
+  progress: the rest is listed in any case; the others as in steps --help`
 
 func newStatus(t *terminal) *cobra.Command {
 	var where storeFlags
@@ -50,13 +51,14 @@ func runStatus(t *terminal, where storeFlags) error {
 		return unfinished
 	}
 	receipts, err := store.Receipts()
+	unreadable, err := commit.Unreadable(err)
 	if err != nil {
 		return err
 	}
 	if err := sayInstalled(t, interp.Installed(receipts)); err != nil {
 		return err
 	}
-	if err := sayReceipts(t, receipts); err != nil {
+	if err := sayReceipts(t, receipts, unreadable); err != nil {
 		return err
 	}
 	if stopped && t.json {
@@ -74,11 +76,18 @@ func runStatus(t *terminal, where storeFlags) error {
 		}
 		t.say("%d package(s) wait for steps trigger", waiting)
 	}
-	if len(receipts) == 0 && unfinished == nil {
+	if len(receipts)+len(unreadable) == 0 && unfinished == nil {
 		t.say("nothing was applied (state in %s)", store.Path())
 	}
+	var errs []error
+	for _, e := range unreadable {
+		errs = append(errs, e)
+	}
 	if stopped {
-		return &exitError{code: exitRecover, err: fmt.Errorf("%d transaction(s) were interrupted; run steps recover", len(interrupted.Pending))}
+		errs = append(errs, fmt.Errorf("%d transaction(s) were interrupted; run steps recover", len(interrupted.Pending)))
+	}
+	if len(errs) > 0 {
+		return &exitError{code: exitRecover, err: errors.Join(errs...)}
 	}
 	return sayAtWork(t, unfinished)
 }
@@ -138,7 +147,7 @@ func sayInstalled(t *terminal, list []*interp.Installation) error {
 	return nil
 }
 
-func sayReceipts(t *terminal, receipts []*commit.Receipt) error {
+func sayReceipts(t *terminal, receipts []*commit.Receipt, unreadable []*commit.ReceiptError) error {
 	gone := commit.TakenBack(receipts)
 	if t.json {
 		for _, r := range receipts {
@@ -150,9 +159,14 @@ func sayReceipts(t *terminal, receipts []*commit.Receipt) error {
 				return err
 			}
 		}
+		for _, e := range unreadable {
+			if err := t.object("unreadable", map[string]any{"id": e.ID, "file": e.File, "fault": e.Fault, "reason": e.Err.Error()}); err != nil {
+				return err
+			}
+		}
 		return nil
 	}
-	if len(receipts) == 0 {
+	if len(receipts)+len(unreadable) == 0 {
 		return nil
 	}
 	table := tabwriter.NewWriter(t.out, 0, 0, 2, ' ', 0)
@@ -163,6 +177,9 @@ func sayReceipts(t *terminal, receipts []*commit.Receipt) error {
 			action += " (undone)"
 		}
 		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%d\t%s\n", r.ID, action, r.Package.Name, r.Package.Version, len(r.Changeset.Changes), r.Time.Local().Format("2006-01-02 15:04"))
+	}
+	for _, e := range unreadable {
+		fmt.Fprintf(table, "%s\t(%s)\t\t\t\t\n", e.ID, e.Fault)
 	}
 	return table.Flush()
 }

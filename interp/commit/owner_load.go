@@ -13,7 +13,7 @@ import (
 // Owners reads whose the paths are, by the receipts that are there. While the
 // store's lock is held, by a [Tx] of this Store, that cannot change, and what was
 // found out is kept in a file for the next time. A receipt that cannot be read is
-// an error that matches [ErrDamaged]: nobody knows what it owns.
+// a [*ReceiptError]: nobody knows what it owns.
 //
 // Receipts never change once they are there, so those that the file knows are not
 // read again. The file is made anew where it is missing or makes no sense.
@@ -23,6 +23,9 @@ func (s *Store) Owners() (*Owners, error) {
 		// Without the lock a receipt may go away between listing and reading.
 		if errors.Is(err, ErrNoReceipt) && s.lock == nil && attempt < 10 {
 			continue
+		}
+		if is[*ReceiptError](err) {
+			return nil, err
 		}
 		if err != nil {
 			return nil, fmt.Errorf("whose the files are: %w", err)

@@ -157,7 +157,8 @@ const (
 
 // Standing tells how far the transaction id is. It takes no lock.
 func (s *Store) Standing(id string) (Standing, error) {
-	if _, err := s.Receipt(id); err == nil {
+	// Also one that cannot be read by now is of a transaction that was committed.
+	if _, err := s.Receipt(id); err == nil || is[*ReceiptError](err) {
 		return Committed, nil
 	} else if !errors.Is(err, ErrNoReceipt) {
 		return Unmade, err

@@ -182,6 +182,17 @@ func TestStoreIsChecked(t *testing.T) {
 				case read == nil && err != nil:
 					t.Error(err)
 				case name == journalName && (errors.Is(err, unix.ELOOP) || errors.Is(err, unix.EISDIR)):
+				case name == receiptName:
+					want := Damaged
+					switch how {
+					case "a version that nobody knows":
+						want = Newer
+					case "open to all", "somebody else's":
+						want = Exposed
+					}
+					if e, ok := errors.AsType[*ReceiptError](err); !ok || e.Fault != want || e.File != path || errors.Is(err, ErrDamaged) == (want == Newer) {
+						t.Errorf("got %v, want %s", err, want)
+					}
 				case read != nil && (!errors.Is(err, ErrDamaged) || !strings.Contains(err.Error(), r.ID)):
 					t.Errorf("got %v", err)
 				}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path/filepath"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -108,57 +109,81 @@ func encodeReceipt(r *Receipt, max int) ([]byte, error) {
 }
 
 // decodeReceipt is strict: unknown and doubled fields are errors, and so are
-// paths that a receipt cannot have.
+// paths that a receipt cannot have. One of a later version is a [newerError].
 func decodeReceipt(data []byte) (*Receipt, error) {
 	if len(data) > maxReceipt {
 		return nil, fmt.Errorf("%d bytes: at most %d", len(data), maxReceipt)
 	}
-	r := &Receipt{}
-	dec := jsontext.NewDecoder(bytes.NewReader(data))
-	err := json.UnmarshalDecode(dec, r, json.RejectUnknownMembers(true))
+	r, err := parseReceipt(data, json.RejectUnknownMembers(true))
 	if err == nil {
-		if _, trailing := dec.ReadToken(); trailing != io.EOF {
-			err = errors.New("something follows it")
+		return r, r.check()
+	}
+	var version struct {
+		Version int `json:"version"`
+	}
+	if json.Unmarshal(data, &version) == nil && version.Version > receiptVersion {
+		return nil, newerError{fmt.Errorf("it has version %d, and this program knows %d", version.Version, receiptVersion)}
+	}
+	// A later version may also have added to this one.
+	if errors.Is(err, json.ErrUnknownName) {
+		if r, err2 := parseReceipt(data); err2 == nil && r.check() == nil {
+			return nil, newerError{err}
 		}
 	}
-	switch {
-	case err != nil:
+	return nil, err
+}
+
+func parseReceipt(data []byte, opts ...json.Options) (*Receipt, error) {
+	r := &Receipt{}
+	dec := jsontext.NewDecoder(bytes.NewReader(data))
+	if err := json.UnmarshalDecode(dec, r, opts...); err != nil {
 		return nil, err
+	}
+	if _, trailing := dec.ReadToken(); trailing != io.EOF {
+		return nil, errors.New("something follows it")
+	}
+	return r, nil
+}
+
+func (r *Receipt) check() error {
+	switch {
+	case r.Version > receiptVersion:
+		return newerError{fmt.Errorf("it has version %d, and this program knows %d", r.Version, receiptVersion)}
 	case r.Version != receiptVersion:
-		return nil, fmt.Errorf("version %d: this program knows %d", r.Version, receiptVersion)
+		return fmt.Errorf("version %d: this program knows %d", r.Version, receiptVersion)
 	case !validID(r.ID):
-		return nil, fmt.Errorf("id %q", r.ID)
+		return fmt.Errorf("id %q", r.ID)
 	case r.Changeset == nil:
-		return nil, errors.New("no changeset")
+		return errors.New("no changeset")
 	}
 	if err := r.checkClaims(); err != nil {
-		return nil, err
+		return err
 	}
 	for i := range r.Changeset.Changes {
 		c := &r.Changeset.Changes[i]
 		if !cleanAbs(c.Path) || c.From != "" && !cleanAbs(c.From) || c.Before == nil && c.After == nil {
-			return nil, fmt.Errorf("change %d: malformed", i)
+			return fmt.Errorf("change %d: malformed", i)
 		}
 	}
 	if (r.Action == ActionUndo) != (r.Undoes != "") || r.Undoes != "" && !(validID(r.Undoes) && r.Undoes < r.ID) {
-		return nil, fmt.Errorf("action %q that undoes %q", r.Action, r.Undoes)
+		return fmt.Errorf("action %q that undoes %q", r.Action, r.Undoes)
 	}
 	for i, l := range r.Left {
 		if !cleanAbs(l.Path) {
-			return nil, fmt.Errorf("left %d: malformed", i)
+			return fmt.Errorf("left %d: malformed", i)
 		}
 	}
 	for i, s := range r.Skipped {
 		if s.Step < 0 || s.Reason == "" {
-			return nil, fmt.Errorf("skipped %d: malformed", i)
+			return fmt.Errorf("skipped %d: malformed", i)
 		}
 	}
 	for _, root := range r.Roots {
 		if !cleanAbs(root) {
-			return nil, fmt.Errorf("root %q", root)
+			return fmt.Errorf("root %q", root)
 		}
 	}
-	return r, nil
+	return nil
 }
 
 // Receipts lists the committed transactions, oldest first. One that cannot be
@@ -185,7 +210,7 @@ func (s *Store) Receipts() ([]*Receipt, error) {
 }
 
 // Receipt reads one receipt. An error matches [ErrNoReceipt] where there is
-// none, and [ErrDamaged] where it cannot be read.
+// none, and is a [*ReceiptError] where it cannot be used.
 func (s *Store) Receipt(id string) (*Receipt, error) {
 	if !validID(id) {
 		return nil, fmt.Errorf("receipt %q: %w", id, ErrNoReceipt)
@@ -193,6 +218,18 @@ func (s *Store) Receipt(id string) (*Receipt, error) {
 	dir, err := openPrivate(int(s.dir.Fd()), receiptsDir+"/"+id)
 	if errors.Is(err, unix.ENOENT) {
 		return nil, fmt.Errorf("receipt %s: %w", id, ErrNoReceipt)
+	}
+	unusable := func(err error) error {
+		e := &ReceiptError{ID: id, File: filepath.Join(s.path, receiptsDir, id, receiptName), Fault: Damaged, Err: err}
+		if is[newerError](err) {
+			e.Fault = Newer
+		} else if is[exposedError](err) || errors.Is(err, unix.EACCES) {
+			e.Fault = Exposed
+		}
+		return e
+	}
+	if errors.Is(err, unix.ENOTDIR) || errors.Is(err, unix.ELOOP) {
+		return nil, unusable(err)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("receipt %s: %w", id, err)
@@ -206,9 +243,14 @@ func (s *Store) Receipt(id string) (*Receipt, error) {
 		return nil, fmt.Errorf("receipt %s: %w", id, err) // says nothing about the receipt
 	}
 	if err != nil {
-		return nil, fmt.Errorf("receipt %s: %w", id, errors.Join(ErrDamaged, err))
+		return nil, unusable(err)
 	}
 	return r, nil
+}
+
+func is[E error](err error) bool {
+	_, ok := errors.AsType[E](err)
+	return ok
 }
 
 func readReceipt(dir int) (*Receipt, error) {

@@ -51,11 +51,12 @@ func (s *Store) Pending() ([]Pending, error) {
 type RecoverOptions struct {
 	// Keep gives up on transactions that are blocked or whose journal is
 	// damaged: the tree stays as it is, and the transaction's directory, with
-	// every object that it holds, moves to kept/<id> in the store.
+	// every object that it holds, moves to kept/<id> in the store. So does that
+	// of a receipt that is damaged, which counts for nothing then.
 	Keep bool
 }
 
-// Recovered is a transaction that recovery brought to its end.
+// Recovered is a transaction that recovery brought to its end, or put aside.
 type Recovered struct {
 	ID string
 	// Committed: it was completed and has a receipt. Otherwise it was taken
@@ -64,13 +65,15 @@ type Recovered struct {
 	// Kept is the directory that has what a given-up transaction held.
 	Kept      string
 	Conflicts []Conflict
+	// Damaged says what is wrong with the receipt that was put aside, or is empty.
+	Damaged string
 }
 
 // Recover brings interrupted transactions to their end. It may itself be
 // interrupted at any time and repeated. Where it cannot decide without
 // destroying something it leaves the tree at that path and what it holds as
 // they are, does all the rest, and returns a [*BlockedError]; the transaction
-// then stays pending. It opens the roots that the journal names and touches
+// then stays pending. A receipt that cannot be used is a [*ReceiptError]. It opens the roots that the journal names and touches
 // nothing outside.
 func (s *Store) Recover(o RecoverOptions) ([]Recovered, error) {
 	if err := s.acquire("recover"); err != nil {
@@ -92,7 +95,30 @@ func (s *Store) Recover(o RecoverOptions) ([]Recovered, error) {
 			list = append(list, r)
 		}
 	}
-	errs = append(errs, s.emptyTrash())
+	aside, err := s.recoverReceipts(o)
+	list, errs = append(list, aside...), append(errs, err, s.emptyTrash())
+	return list, errors.Join(errs...)
+}
+
+// recoverReceipts puts aside the receipts that are damaged. The error names those that
+// stay although they cannot be used.
+func (s *Store) recoverReceipts(o RecoverOptions) ([]Recovered, error) {
+	_, err := s.Receipts()
+	bad, err := Unreadable(err)
+	if err != nil {
+		return nil, err
+	}
+	var list []Recovered
+	var errs []error
+	for _, e := range bad {
+		if !o.Keep || e.Fault != Damaged {
+			errs = append(errs, e)
+		} else if err := s.shift(e.ID, receiptsDir, keptDir); err != nil {
+			errs = append(errs, err)
+		} else {
+			list = append(list, Recovered{ID: e.ID, Kept: filepath.Join(s.path, keptDir, e.ID), Damaged: e.Err.Error()})
+		}
+	}
 	return list, errors.Join(errs...)
 }
 

@@ -79,6 +79,9 @@ func readPrivate(dir int, name string, max int64) ([]byte, error) {
 	return data, err
 }
 
+// exposedError says who else could have written a file.
+type exposedError struct{ error }
+
 // checkPrivate makes sure that an open file of the store is what only we can have
 // written, and not larger than max.
 func checkPrivate(fd int, max int64) (size int64, err error) {
@@ -89,9 +92,9 @@ func checkPrivate(fd int, max int64) (size int64, err error) {
 	case st.Kind() != changeset.File:
 		return 0, errors.New("is not a regular file")
 	case int(st.UID) != os.Geteuid():
-		return 0, fmt.Errorf("is owned by uid %d, not by you (uid %d)", st.UID, os.Geteuid())
+		return 0, exposedError{fmt.Errorf("is owned by uid %d, not by you (uid %d)", st.UID, os.Geteuid())}
 	case st.Perm()&0o077 != 0:
-		return 0, fmt.Errorf("has mode %04o, others may use it; chmod it to 0600 if you trust what is in it", st.Perm())
+		return 0, exposedError{fmt.Errorf("has mode %04o, others may use it; chmod it to 0600 if you trust what is in it", st.Perm())}
 	case st.Size > max:
 		return 0, fmt.Errorf("has %d bytes: at most %d", st.Size, max)
 	}
