@@ -38,6 +38,17 @@ func (p Place) beside(other Place) string {
 	return p.String()
 }
 
+// step is the step with a running number, from 1.
+func (j Job) step(n int) steps.Step {
+	for block := range j.blocks() {
+		if n <= len(block.Steps) {
+			return block.Steps[n-1]
+		}
+		n -= len(block.Steps)
+	}
+	return nil
+}
+
 // Place is where the step with a running number, from 1, stands; the zero Place if
 // there is none.
 func (j Job) Place(step int) Place { return placeIn([]Job{j}, step) }

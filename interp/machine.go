@@ -162,5 +162,5 @@ func (m *machine) primitive(s steps.Step) error {
 		return m.installGzipped(s)
 	}
 	reason, _ := steps.Unsupported(s.Type())
-	return fmt.Errorf("not supported yet: %s", reason)
+	return unsupportedError(reason)
 }

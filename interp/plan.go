@@ -85,6 +85,8 @@ type Plan struct {
 	// Privileged are the steps that the broker is to do.
 	Privileged []Privileged
 	settled    settled
+	// astray are the steps that failed, and after which the rest is a guess.
+	astray int
 }
 
 // Action is a step that executes something.
@@ -198,15 +200,17 @@ func makePlan(ctx context.Context, envs []*environment, jobs []Job, host Host, s
 		plan.Refused = append(plan.Refused, m.unsupported(job)...)
 		plan.attribute(from, k, job)
 	}
-	stopped := len(plan.Refused) > 0
+	stopped := false
 	ends := make([]int, len(jobs)) // the last step of each
 	for k, job := range jobs {
 		m.environment = envs[k]
 		if !stopped {
 			from := len(plan.Refused)
-			if err := m.interpret(job, plan.tolerate); err != nil {
-				plan.refuse(err)
+			if err := m.interpret(job, func(failed *StepError) bool { return plan.tolerate(m, job, failed) }); err != nil {
 				stopped = true
+				if _, told := errors.AsType[*StepError](err); !told {
+					plan.refuse(err)
+				}
 			}
 			plan.attribute(from, k, job)
 		}
@@ -352,17 +356,64 @@ func (p *Plan) Digest() string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// tolerate decides whether the prediction goes on after a failed step: a need
-// is noted and the rest is still looked at, so that all of them are listed; a
-// failure after a command may be due to its not having run.
-func (p *Plan) tolerate(err *StepError) bool {
-	if _, ok := errors.AsType[*NeedError](err); ok {
+// maxAstray is how many steps may fail after the first one that did, before the
+// prediction ends: each may take long to do so.
+const maxAstray = 10
+
+// tolerate decides whether the prediction goes on after a failed step: mostly it
+// does, so that all that stands against the job is listed, not only what comes
+// first. A need is noted, and of every step that fails what it would have asked for;
+// a failure after a command may be due to its not having run, and one after a failed
+// step to that step's not having been done, and says nothing then.
+func (p *Plan) tolerate(m *machine, job Job, err *StepError) bool {
+	_, lacks := errors.AsType[*NeedError](err)
+	switch {
+	case lacks:
 		p.refuse(err)
 		return true
-	}
-	if p.runs() && !errors.Is(err, view.ErrOutside) && !errors.Is(err, context.Canceled) {
+	case errors.Is(err, context.Canceled):
+		p.refuse(err)
+		return false
+	case errors.Is(err, errUnsupported): // listed already
+	case p.runs() && !errors.Is(err, view.ErrOutside):
 		p.Unpredicted = append(p.Unpredicted, Unpredicted{Step: err.Step, Place: err.Place, Reason: err.Err.Error()})
 		return true
+	case p.astray == 0 || errors.Is(err, view.ErrOutside):
+		p.refuse(err)
+	}
+	p.astray++
+	p.refuseAsks(m, job, err)
+	return p.astray <= maxAstray
+}
+
+// refuseAsks notes the approvals that a failed step would have needed, as far as its
+// text alone tells.
+func (p *Plan) refuseAsks(m *machine, job Job, failed *StepError) {
+	s := job.step(failed.Step)
+	one := &steps.Document{Layout: m.Layout, Blocks: []steps.Block{{Phase: failed.Phase, Steps: []steps.Step{s}}}}
+	for _, c := range steps.Capabilities(one) {
+		if c == "run" || c == "sudo" && !sudoAlways(s) {
+			continue
+		}
+		if err := m.need(c, "what it does"); err != nil {
+			asks := *failed
+			asks.Err = err
+			p.refuse(&asks)
+		}
+	}
+}
+
+// sudoAlways reports whether a step is to be done as root whatever it finds.
+func sudoAlways(s steps.Step) bool {
+	switch s := s.(type) {
+	case *steps.Run:
+		return s.Sudo != steps.SudoNever
+	case *steps.Remove:
+		return s.Sudo == steps.SudoAlways
+	case *steps.Symlink:
+		return s.Sudo == steps.SudoAlways
+	case *steps.TerminateProcess:
+		return s.Sudo == steps.SudoAlways
 	}
 	return false
 }
@@ -375,6 +426,12 @@ func (p *Plan) runs() bool {
 	}
 	return false
 }
+
+// errUnsupported is behind the failure of a step that no interpreter of this version
+// can do.
+var errUnsupported = errors.New("not supported yet")
+
+func unsupportedError(reason string) error { return fmt.Errorf("%w: %s", errUnsupported, reason) }
 
 // unsupported lists the steps that no interpreter of this version can do, those
 // for another system left out.
@@ -391,7 +448,7 @@ func (m *machine) unsupported(job Job) []Refusal {
 			if !not || !m.meantForHere(s) {
 				continue
 			}
-			err := job.stepError(block, i, n, fmt.Errorf("not supported yet: %s", reason))
+			err := job.stepError(block, i, n, unsupportedError(reason))
 			out = append(out, Refusal{Step: n, Place: err.Place, Rule: "unsupported", Reason: err.Error(), err: err})
 		}
 	}

@@ -26,13 +26,12 @@ func (p *planner) run(m *machine, r *Run) ([]byte, error) {
 }
 
 func (p *planner) terminate(m *machine, t *steps.TerminateProcess) error {
-	if err := m.need("terminate", "ending another process"); err != nil {
-		return err
+	lacking := m.need("terminate", "ending another process")
+	if t.Sudo == steps.SudoAlways {
+		lacking = errors.Join(lacking, m.needRoot("ending a process with sudo"))
 	}
-	if t.Sudo == "true" {
-		if err := m.needRoot("ending a process with sudo"); err != nil {
-			return err
-		}
+	if lacking != nil {
+		return lacking
 	}
 	p.plan.Actions = append(p.plan.Actions, Action{Terminate: terminateOf(m, t)})
 	return nil

@@ -25,7 +25,8 @@ func TestUnderAnotherName(t *testing.T) {
 	if _, err := s.Receipt(other); !errors.Is(err, ErrDamaged) {
 		t.Errorf("receipt: got %v", err)
 	}
-	if standing, err := s.Standing(other); standing != Unmade || !errors.Is(err, ErrDamaged) {
+	// It was committed, whatever became of its receipt.
+	if standing, err := s.Standing(other); standing != Committed || err != nil {
 		t.Errorf("its standing is %v, %v", standing, err)
 	}
 	if _, err := s.Document(&Receipt{ID: r.ID}); !errors.Is(err, ErrNoDocument) {
