@@ -186,11 +186,17 @@ func explainStep(t *terminal, e interp.Explained) {
 	if len(e.Capabilities) > 0 {
 		notes = append(notes, "asks for "+strings.Join(e.Capabilities, ", "))
 	}
-	if e.Again == "no" {
+	switch e.Again {
+	case "no":
 		notes = append(notes, "not the same when done again")
+	case "depends":
+		notes = append(notes, "not always the same when done again: see steps explain "+string(e.Type))
 	}
-	if e.Undo != "yes" && e.Undo != "" {
+	switch e.Undo {
+	case "files":
 		notes = append(notes, "cannot be taken back as a whole")
+	case "no":
+		notes = append(notes, "cannot be taken back")
 	}
 	if len(notes) > 0 {
 		hanging(t, "      ", "("+strings.Join(notes, "; ")+")")
