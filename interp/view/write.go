@@ -277,7 +277,10 @@ func (v *View) RemoveAll(path string) error {
 	if IsAbsent(err) || err == nil && at.node == nil {
 		return nil
 	}
-	if at, err = v.entry("remove", path, false); err != nil {
+	if err == nil { // what was found stays found, what could not be looked at may be gone by now
+		at, err = v.entry("remove", path, false)
+	}
+	if err != nil {
 		return err
 	}
 	v.drop(at)
