@@ -186,7 +186,7 @@ func (p *Plan) refusePrivileged(job Job) {
 		refused = true
 		p.Refused = append(p.Refused, Refusal{
 			Step: s.Step, Place: s.Place, Path: s.Path, Rule: "need", err: errPrivilege,
-			Reason: s.String() + "; it needs root, and this process is not root",
+			Reason: s.String() + "; it needs root",
 		})
 	}
 	if !refused {
@@ -200,7 +200,7 @@ func (p *Plan) refusePrivileged(job Job) {
 		advice += ", or through the broker for such steps, but " + job.NoBroker
 	}
 	// One for each step, and what to do once, behind the last.
-	p.Refused[len(p.Refused)-1].Reason += "\nwhat needs root cannot be done: " + advice
+	p.Refused[len(p.Refused)-1].Reason += "\nwhat needs root cannot be done, since this process is not root: " + advice
 }
 
 // elevate finds the steps of a plan that need root, and refuses them where no broker can

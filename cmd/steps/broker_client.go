@@ -149,7 +149,7 @@ func settleByBroker(ctx context.Context, t *terminal) func(commit.Partner) error
 		a, err := askBroker(ctx, p, func(about *broker.About) *broker.Request { return &broker.Request{Settle: about} })
 		if err != nil {
 			return &exitError{code: exitRecover, err: fmt.Errorf(
-				"%w\nnothing here is applied or recovered before that: once sudo and the broker can be used again,\nrun steps recover; or let an administrator look at that transaction", err)}
+				"%w\nnothing here is applied or recovered before that: once sudo and the broker can be used again, run steps recover; or let an administrator look at that transaction", err)}
 		}
 		if !a.Gone {
 			t.talk("the broker took back its part in %s", p.ID)

@@ -42,24 +42,11 @@ func newExplain(t *terminal) *cobra.Command {
 	}
 }
 
-// width is that of a terminal.
-const width = 80
-
 // hanging prints a text in lines that fit, indented, the first one after head.
 func hanging(t *terminal, head, text string) {
-	indent := strings.Repeat(" ", len([]rune(head)))
-	line, empty := head, true
-	for word := range strings.FieldsSeq(text) {
-		if !empty && len([]rune(line))+1+len([]rune(word)) > width {
-			t.say("%s", line)
-			line, empty = indent, true
-		}
-		if !empty {
-			line += " "
-		}
-		line, empty = line+word, false
+	for _, line := range wrap(head, strings.Join(strings.Fields(text), " "), usualWidth) {
+		t.say("%s", strings.TrimRight(line, " "))
 	}
-	t.say("%s", strings.TrimRight(line, " "))
 }
 
 func explainTypes(t *terminal) error {

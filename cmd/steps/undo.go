@@ -98,7 +98,7 @@ func sayMoved(t *terminal, err error) error {
 		t.say("changed   %s", changeset.Printable(d.String()))
 	}
 	return &exitError{code: codeOf(err), err: fmt.Errorf(
-		"nothing was taken back: %d path(s) changed since; put them in order, or say\n--force to leave them and take back the rest", len(paths))}
+		"nothing was taken back: %d path(s) changed since; put them in order, or say --force to leave them and take back the rest", len(paths))}
 }
 
 // receiptArg is the receipt that the arguments name, or the newest.
