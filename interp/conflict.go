@@ -23,6 +23,8 @@ type claims struct {
 	// and belongs to nobody is its own, and so is a link into them.
 	own                   []string
 	replace, adopt, spare choices
+	// removal: nothing becomes the package's any more.
+	removal bool
 	// ledger is nil before the transaction or plan has one.
 	ledger *ledger
 }
@@ -208,6 +210,9 @@ func (c *claims) conflict(change *changeset.Change) (whose, advice string) {
 		return "", ""
 	default:
 		whose = "was made by no package"
+	}
+	if c.removal {
+		return whose, "say --replace or --keep with this path"
 	}
 	if !c.adopt.cover(path) {
 		return whose, "say --replace, --adopt or --keep with this path"

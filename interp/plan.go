@@ -197,6 +197,7 @@ func makePlan(ctx context.Context, envs []*environment, jobs []Job, host Host, s
 	for k, job := range jobs {
 		m.environment = envs[k]
 		from := len(plan.Refused)
+		m.claims.removal = job.Removal
 		plan.Refused = append(plan.Refused, m.unsupported(job)...)
 		plan.attribute(from, k, job)
 	}

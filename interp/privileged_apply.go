@@ -132,8 +132,8 @@ func (a *ascent) end() error {
 	defer a.tx.Close()
 	err := settlePartner(a.store, a.id, a.tx.Abort)
 	if err != nil {
-		_, theirs := a.tx.ID()
-		return fmt.Errorf("the broker's transaction %s is not at its end: %w; recover, or ask an administrator", theirs, err)
+		store, theirs := a.tx.ID()
+		return fmt.Errorf("%w: %w", &PartnerError{commit.Partner{ID: a.id, Store: store, Transaction: theirs}}, err)
 	}
 	return nil
 }
@@ -142,7 +142,7 @@ func (a *ascent) end() error {
 type PartnerError struct{ Partner commit.Partner }
 
 func (e *PartnerError) Error() string {
-	return fmt.Sprintf("transaction %s was interrupted while a broker did its part (%s in %s); recover first", e.Partner.ID, e.Partner.Transaction, e.Partner.Store)
+	return fmt.Sprintf("transaction %s was interrupted while a broker did its part (%s in %s)", e.Partner.ID, e.Partner.Transaction, e.Partner.Store)
 }
 
 // Is makes it a [commit.ErrInterrupted].

@@ -8,6 +8,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"os/signal"
 	"syscall"
@@ -42,14 +43,17 @@ func run(args []string, t *terminal) int {
 	cmd.SetIn(t.in)
 	cmd.SetOut(t.out)
 	cmd.SetErr(t.err)
-	err := cmd.ExecuteContext(ctx)
+	verb, err := cmd.ExecuteContextC(ctx)
 	if err == nil {
 		return exitOK
 	}
 	if ctx.Err() != nil && !errors.Is(err, commit.ErrBlocked) {
-		err = &exitError{code: exitInterrupted, err: err}
+		err = &exitError{code: exitInterrupted, err: interrupted(verb, err)}
 	}
 	code := codeOf(err)
+	if todo := recovery(verb, err); todo != "" {
+		err = fmt.Errorf("%w\n%s", err, todo)
+	}
 	if !errors.Is(err, errSaid) {
 		t.fail(code, err)
 	}

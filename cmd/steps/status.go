@@ -84,10 +84,10 @@ func runStatus(t *terminal, where storeFlags) error {
 		errs = append(errs, e)
 	}
 	if stopped {
-		errs = append(errs, fmt.Errorf("%d transaction(s) were interrupted; run steps recover", len(interrupted.Pending)))
+		errs = append(errs, interrupted)
 	}
 	if len(errs) > 0 {
-		return &exitError{code: exitRecover, err: errors.Join(errs...)}
+		return errors.Join(errs...)
 	}
 	return sayAtWork(t, unfinished)
 }

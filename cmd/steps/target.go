@@ -74,9 +74,10 @@ func (f *storeFlags) open() (*commit.Store, error) {
 	if _, err := os.Stat(filepath.Join(path, "receipts")); errors.Is(err, fs.ErrNotExist) {
 		return nil, &noStoreError{path}
 	} else if err != nil {
-		return nil, err
+		return nil, noState(err)
 	}
-	return commit.OpenStore(path)
+	store, err := commit.OpenStore(path)
+	return store, noState(err)
 }
 
 // noStoreError says that no store is there yet.
@@ -272,9 +273,19 @@ func (f *targetFlags) defaultDir(name, state string) string {
 func openStore(t interp.Target) (*commit.Store, error) {
 	state := t.Protected[0]
 	if err := os.MkdirAll(filepath.Dir(state), 0o700); err != nil {
-		return nil, err
+		return nil, noState(err)
 	}
-	return commit.OpenStore(state)
+	store, err := commit.OpenStore(state)
+	return store, noState(err)
+}
+
+// noState adds to an error of the state's directories why they are needed, and what
+// to do.
+func noState(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("receipts and transactions cannot be kept: %w; make that directory yours, or say with --state DIR where else to keep them", err)
 }
 
 // makeTemp makes the temporary directory of packages where it is missing, if
@@ -284,7 +295,7 @@ func makeTemp(t interp.Target) error {
 	if temp == "" || temp != t.Protected[0]+".temp" {
 		return nil
 	}
-	return os.MkdirAll(temp, 0o700)
+	return noState(os.MkdirAll(temp, 0o700))
 }
 
 func userName() string {

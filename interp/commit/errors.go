@@ -55,7 +55,9 @@ func (c Conflict) String() string {
 }
 
 // BlockedError lists what stands in the way of a rollback or recovery. What is
-// on disk there was left alone, and what is held was kept.
+// on disk there was left alone, and what is held was kept. Once the errors of the
+// system are mended, or the conflicts put in order, [Store.Recover] tries again; with
+// Keep it gives up.
 type BlockedError struct {
 	ID        string
 	Conflicts []Conflict
@@ -73,10 +75,9 @@ func (e *BlockedError) Error() string {
 		if n := len(e.Conflicts) - 1; n > 0 {
 			text += fmt.Sprintf(" (and %d more)", n)
 		}
-		return text + "; once that is mended, recover"
+		return text
 	}
-	return fmt.Sprintf("transaction %s cannot be brought to an end by itself: %s; "+
-		"put these in order and recover again, or recover with keep", e.ID, few(e.Conflicts))
+	return fmt.Sprintf("transaction %s cannot be brought to an end by itself: %s", e.ID, few(e.Conflicts))
 }
 
 func (e *BlockedError) Is(target error) bool { return target == ErrBlocked }
@@ -118,7 +119,7 @@ func (e *InterruptedError) Error() string {
 	for i, p := range e.Pending {
 		ids[i] = p.ID
 	}
-	return fmt.Sprintf("transaction %s was interrupted; recover first", strings.Join(ids, ", "))
+	return fmt.Sprintf("transaction %s was interrupted", strings.Join(ids, ", "))
 }
 
 func (e *InterruptedError) Is(target error) bool { return target == ErrInterrupted }

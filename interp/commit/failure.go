@@ -58,7 +58,6 @@ func (w *work) stranded(err, then error, what string) error {
 	} else {
 		e.text = err.Error() + "\n" + what + ": " + then.Error()
 	}
-	e.text += "; once that is mended, recover"
 	return e
 }
 
@@ -68,7 +67,7 @@ func (w *work) unended(did string, err error) error {
 	if err == nil || w.home != openDir || errors.Is(err, ErrBlocked) {
 		return err
 	}
-	text := did + ", but that could not be put on record: " + err.Error() + "; once that is mended, recover"
+	text := did + ", but that could not be put on record: " + err.Error()
 	return &failure{text: text, causes: []error{err}, waits: true}
 }
 
