@@ -3,7 +3,7 @@
 GOFLAGS_BUILD = -trimpath -ldflags=-s
 export CGO_ENABLED ?= 0
 
-.PHONY: help build demo test e2e bench mutants generate fuzz clean
+.PHONY: help build demo test e2e bench proofs mutants generate fuzz clean
 
 help: ## list the targets
 	@grep -E '^[a-z0-9]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'
@@ -29,8 +29,14 @@ e2e: build ## test keyless signing against real servers, built first (for minute
 bench: build ## print the speed table of the README
 	go run ./conformance/bench
 
+proofs: build ## crash, fault and attack at every point, kill upgrades 500 times (for an hour)
+	bin/steps-full conformance crash
+	bin/steps-full conformance faults
+	bin/steps-full conformance race
+	go test -count=1 -timeout 2h -run TestKilledUpgrade ./cmd/steps -kills 500
+
 mutants: ## remove each sync and check of commit in turn: a suite must notice (for an hour)
-	go run ./conformance/mutants
+	go run ./conformance/mutants -write
 
 generate: ## write the Go code that comes from the CUE schema
 	go generate ./schema

@@ -140,7 +140,7 @@ func runApply(ctx context.Context, t *terminal, s *subject, job interp.Job, host
 	if err := makeTemp(job.Target); err != nil {
 		return err
 	}
-	store, err := openStore(job.Target)
+	store, err := openStore(t, job.Target)
 	if err != nil {
 		return err
 	}

@@ -76,7 +76,7 @@ func runUpgrade(ctx context.Context, t *terminal, s *subject, job interp.Job, ho
 	if err := makeTemp(job.Target); err != nil {
 		return err
 	}
-	store, err := openStore(job.Target)
+	store, err := openStore(t, job.Target)
 	if err != nil {
 		return err
 	}
