@@ -199,3 +199,72 @@ func TestTriggers(t *testing.T) {
 		t.Errorf("error %v, %d wait", err, pending())
 	}
 }
+
+// A cache that was rebuilt for everybody after a package had made it is no drift of
+// that package's. What an uninstalled package asked for is tried once, and does not
+// stand in the way of what others asked for; what was taken back asks for nothing.
+func TestTriggersOfTheRemoved(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "hb/share/schemas/others=x", "hb/share/mime/others=x")
+	w.needsRuns()
+	w.tool("glib/bin/glib-compile-schemas")
+	w.tool("shared-mime-info/bin/update-mime-database")
+	opt := interp.ApplyOptions{Store: w.store}
+	apply := func(name, step string, later bool) *interp.Applied {
+		t.Helper()
+		job := w.version("1.0", `"post_install_steps": [{"type": "write", "path": {"base": "var", "path": "`+name+`"}, "content": "x"}, `+step+`]`)
+		job.Document.Name, job.Target.Name = name, name
+		done, err := interp.Apply(t.Context(), job, interp.Machine{}, interp.ApplyOptions{Store: w.store, Defer: later})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return done
+	}
+	run := func() (*interp.Applied, error) {
+		return interp.RunTriggers(t.Context(), w.now(), interp.Machine{}, opt)
+	}
+	pending := func() int {
+		t.Helper()
+		receipts, err := w.store.TriggerReceipts()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(interp.PendingTriggers(receipts))
+	}
+	const schemas = `{"type": "compile_gsettings_schemas", "path": {"base": "homebrew_prefix", "path": "share/schemas"}}`
+	const mime = `{"type": "update_mime_database", "path": {"base": "homebrew_prefix", "path": "share/mime"}}`
+	apply("one", schemas, false)
+	apply("two", schemas, true)
+	if done, err := run(); err != nil || done == nil {
+		t.Fatal(done, err)
+	}
+	if found, err := interp.Verify(w.store); err != nil || len(found.Drifts) > 0 {
+		t.Errorf("verify: %v, %v", found, err)
+	}
+	inst, err := interp.Find(w.store, "one", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	removed, err := inst.Remove(t.Context(), w.now(), interp.Machine{}, opt, interp.RemoveOptions{})
+	if err != nil || len(removed.Triggers) != 1 || pending() != 1 {
+		t.Fatalf("removed %v, %v; %d wait", removed, err, pending())
+	}
+	apply("three", mime, true)
+	w.make("hb/opt/glib/bin/glib-compile-schemas=#!/bin/sh\nexit 1\n")
+	done, err := run()
+	if err == nil || done == nil || pending() != 0 || w.read("hb/share/mime/cache") != "rebuilt\n" {
+		t.Errorf("triggers: %v, %v; %d wait", done, err, pending())
+	}
+	w.undo(done.Receipt.ID)
+	if pending() != 1 {
+		t.Errorf("after undo %d wait", pending())
+	}
+	four := apply("four", mime, true)
+	w.make("hb/var/four=changed")
+	if _, err := interp.Undo(t.Context(), four.Receipt.ID, interp.Machine{}, opt, true); err != nil {
+		t.Fatal(err)
+	}
+	if pending() != 1 {
+		t.Errorf("what was taken back still asks: %d wait", pending())
+	}
+}

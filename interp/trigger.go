@@ -105,9 +105,12 @@ func RunTriggers(ctx context.Context, now Target, host Host, opt ApplyOptions) (
 	done, err := transact(ctx, host, opt, work{
 		verb: "trigger", jobs: jobs, ready: sameTriggers(opt.Store, receipts), always: anyway, receipt: settling(pending),
 	})
-	removed := slices.DeleteFunc(pending, func(r *commit.Receipt) bool { return r.Action != commit.ActionUninstall })
-	if len(removed) == 0 || !failedAlone(ctx, err) {
+	if !failedAlone(ctx, err) {
 		return done, err
+	}
+	removed, lookErr := ofUninstalled(opt.Store, pending)
+	if lookErr != nil || len(removed) == 0 {
+		return done, errors.Join(err, lookErr)
 	}
 	if err := giveUp(ctx, host, opt, removed, sameTriggers(opt.Store, receipts), err); err != nil {
 		return nil, err
@@ -143,6 +146,21 @@ func failedAlone(ctx context.Context, err error) bool {
 	}
 	return !slices.ContainsFunc([]error{commit.ErrBlocked, commit.ErrInterrupted, commit.ErrLocked, commit.ErrMoved},
 		func(other error) bool { return errors.Is(err, other) })
+}
+
+// ofUninstalled are those receipts that are part of nothing that is installed.
+func ofUninstalled(store *commit.Store, receipts []*commit.Receipt) ([]*commit.Receipt, error) {
+	var out []*commit.Receipt
+	for _, r := range receipts {
+		list, err := installedAs(store, r.Package.Name)
+		if err != nil {
+			return nil, err
+		}
+		if !slices.ContainsFunc(list, func(i *Installation) bool { return slices.Contains(receiptIDs(i.Receipts), r.ID) }) {
+			out = append(out, r)
+		}
+	}
+	return out, nil
 }
 
 // giveUp settles what uninstalled packages asked for and failed: nobody could mend
