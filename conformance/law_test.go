@@ -216,7 +216,7 @@ func (l *law) check() {
 	if drift, err := l.store.Verify(done.Receipt); err != nil || len(drift) > 0 {
 		l.Fatalf("verify after apply: %v, %v\nsteps: %s", drift, err, l.Steps)
 	}
-	if rapid.Bool().Draw(l.T, "mutate") {
+	if len(done.Receipt.Changeset.Changes) > 0 && rapid.Bool().Draw(l.T, "mutate") {
 		l.mutated(done.Receipt)
 		return
 	}

@@ -68,8 +68,8 @@ type Applied struct {
 //
 // The document is stored with the receipt: its removal is what it says now, see
 // [Installation.Remove]. Where there is nothing to change, there is no receipt,
-// unless its removal would change something and nothing tells yet that it is
-// installed.
+// unless nothing tells yet that this version is installed, or that it uses what
+// another package made.
 func Apply(ctx context.Context, job Job, host Host, opt ApplyOptions) (*Applied, error) {
 	w := work{verb: "apply", jobs: []Job{job}}
 	if opt.Defer {
@@ -78,9 +78,6 @@ func Apply(ctx context.Context, job Job, host Host, opt ApplyOptions) (*Applied,
 	if !job.Removal {
 		w.document = job.Document
 		w.always = func() (bool, error) {
-			if !removes(job.Document) {
-				return false, nil
-			}
 			found, err := installedAs(opt.Store, job.Target.Name)
 			known := slices.ContainsFunc(found, func(i *Installation) bool {
 				return i.Layout == job.Target.Layout && i.Package == commit.Package{Name: job.Target.Name, Version: job.Target.Version}

@@ -1,7 +1,6 @@
 package interp
 
 import (
-	"bytes"
 	"fmt"
 	"maps"
 	"path/filepath"
@@ -190,6 +189,11 @@ func (c *claims) conflict(change *changeset.Change) (whose, advice string) {
 	}
 	owner, owned := c.ledger.owners.Of(path)
 	ours := owned && owner.Identity() == c.self
+	if ours && change.After == nil {
+		if users := c.ledger.owners.UsedBy(path, c.self, ""); len(users) > 0 {
+			return "is used by " + commit.Names(users), "say --replace or --keep with this path"
+		}
+	}
 	if change.Before.Kind == changeset.Dir {
 		if !owned || ours || !change.Leaves() {
 			return "", ""
@@ -202,7 +206,7 @@ func (c *claims) conflict(change *changeset.Change) (whose, advice string) {
 	}
 	switch {
 	case owned && !ours:
-		whose = "belongs to " + strings.TrimSpace(owner.Package.Name+" "+owner.Package.Version)
+		whose = "belongs to " + owner.Package.String()
 		if owner.Layout != c.self.Layout {
 			whose += " (" + owner.Layout + ")"
 		}
@@ -242,7 +246,12 @@ func linkEnd(path, target string) string {
 type settled struct {
 	spared  []commit.Spared
 	adopted []commit.Adopted
-	bases   []commit.Base
+	// uses are what another package made as the steps want it.
+	uses []commit.Adopted
+	// found are the physical paths that were looked at for that, and dirs the
+	// directories, as steps have them.
+	found, dirs map[string]bool
+	bases       []commit.Base
 	// yours are paths of what is the user's by now; newly says that no receipt has told
 	// that of one of them yet.
 	yours []string
@@ -254,20 +263,17 @@ type settled struct {
 }
 
 // settle takes out of the view's changes what the user wants left alone, and notes
-// what becomes the package's as it is.
+// what becomes the package's as it is, or is used by it.
 func (m *machine) settle() (*changeset.Changeset, error) {
 	cs, err := m.view.Changes()
 	if err != nil {
 		return nil, err
 	}
 	rest := m.spare(cs)
-	if len(m.claims.adopt) == 0 || m.claims.ledger == nil {
-		return rest, nil
-	}
 	same := slices.Clone(m.view.Remade())
 	slices.Sort(same)
 	for _, path := range slices.Compact(same) {
-		if err := m.adopt(path); err != nil {
+		if err := m.keepFound(path); err != nil {
 			return nil, err
 		}
 	}
@@ -284,58 +290,9 @@ func (m *machine) spare(cs *changeset.Changeset) *changeset.Changeset {
 	return rest
 }
 
-// adopt makes what is at path, as the step wants it, the package's, if the user
-// said so and it is not.
-func (m *machine) adopt(path string) error {
-	c := &m.claims
-	if c.ledger == nil || !c.adopt.cover(path) || c.spare.cover(path) {
-		return nil
-	}
-	if owner, ok := c.ledger.owners.Of(path); ok && owner.Identity() == c.self && owner.Made {
-		return nil
-	}
-	if m.adopted(path) {
-		return nil
-	}
-	st, err := m.view.Lstat(path)
-	if err != nil || st == nil {
-		return err
-	}
-	state := *st
-	if state.Kind == changeset.File {
-		data, err := m.view.ReadFile(path)
-		if err != nil {
-			return err
-		}
-		state.SHA256 = hashHex(data)
-	}
-	m.settled.adopted = append(m.settled.adopted, commit.Adopted{Path: path, State: &state})
-	return nil
-}
-
 // adopted reports whether what is at path becomes the package's as it is.
 func (m *machine) adopted(path string) bool {
 	return slices.ContainsFunc(m.settled.adopted, func(a commit.Adopted) bool { return a.Path == path })
-}
-
-// adoptFile adopts the file at p if it has the content that a step would write.
-func (m *machine) adoptFile(p string, content []byte) error {
-	if len(m.claims.adopt) == 0 {
-		return nil
-	}
-	at, err := m.view.Physical(p)
-	if err != nil {
-		return err
-	}
-	st, err := m.view.Lstat(at)
-	if err != nil || st == nil || st.Kind != changeset.File || st.Size != int64(len(content)) {
-		return err
-	}
-	data, err := m.view.ReadFile(at)
-	if err != nil || !bytes.Equal(data, content) {
-		return err
-	}
-	return m.adopt(at)
 }
 
 // rebuilds notes that the step at work rebuilds a cache.
@@ -361,6 +318,6 @@ func (s *settled) cache(first int) func(step int) bool {
 
 // record tells the receipt, and keeps the contents that a later merge needs.
 func (s *settled) record(tx *commit.Tx, r *commit.Receipt) error {
-	r.Spared, r.Adopted, r.Bases, r.Yours = s.spared, s.adopted, s.bases, s.yours
+	r.Spared, r.Adopted, r.Uses, r.Bases, r.Yours = s.spared, s.adopted, s.uses, s.bases, s.yours
 	return tx.HoldBases(r, s.contents)
 }

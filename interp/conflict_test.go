@@ -352,8 +352,8 @@ func TestChoicesAreChecked(t *testing.T) {
 	}
 }
 
-// What another package has adopted or taken over stays when the first one goes, and
-// what goes with a package belongs to nobody afterwards.
+// What another package has adopted, taken over or used stays when the first one goes,
+// and what goes with a package belongs to nobody afterwards.
 func TestOwnersAfterUninstall(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -372,7 +372,7 @@ func TestOwnersAfterUninstall(t *testing.T) {
 	if _, err := installed.Remove(context.Background(), second.Target, interp.Machine{}, interp.ApplyOptions{Store: w.store}, interp.RemoveOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	for p, want := range map[string]string{"d/shared": "two", "d/own": "", "d/edited": "", "d": ""} {
+	for p, want := range map[string]string{"d/shared": "two", "d/own": "", "d/edited": "", "d": "two"} {
 		if got := w.owner("hb/var/" + p); got != want {
 			t.Errorf("%s is of %q", p, got)
 		}

@@ -183,21 +183,6 @@ func PhasesOf(doc *steps.Document, removal bool) []steps.Phase {
 	})
 }
 
-// removes reports whether a removal of the document does anything.
-func removes(doc *steps.Document) bool {
-	for _, b := range doc.Blocks {
-		if !(Job{Removal: true}).unlinks(b.Phase) {
-			return true
-		}
-		for _, s := range b.Steps {
-			if link, ok := s.(*steps.Symlink); ok && link.Uninstall {
-				return true
-			}
-		}
-	}
-	return false
-}
-
 // NotInstalledError says that a package is not installed, or which versions are.
 type NotInstalledError struct {
 	Name string

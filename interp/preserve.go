@@ -183,9 +183,9 @@ func (m *machine) preserve(preserve, p string, o offer) error {
 		return fmt.Errorf("%s: is neither a file nor a symlink", p)
 	}
 	// It is as the step has it, or stays although it is not: only the former can
-	// be adopted.
+	// be adopted or used.
 	if s.hereIsNew {
-		if err := m.adopt(at); err != nil {
+		if err := m.keepFound(at); err != nil {
 			return err
 		}
 	}

@@ -135,6 +135,9 @@ func (m *machine) copyDir(source, dest string, how copying) error {
 		if isDir, e := m.view.IsDir(dest); e != nil || !isDir {
 			return err
 		}
+		if err := m.useDirs(dest); err != nil {
+			return err
+		}
 	}
 	names, err := m.view.ReadDir(source)
 	if err != nil {

@@ -41,6 +41,9 @@ func (m *machine) makeDirs(p string) error {
 		missing = append(missing, p)
 		p = dirName(p)
 	}
+	if err := m.useDirs(p); err != nil {
+		return err
+	}
 	for i := len(missing) - 1; i >= 0; i-- {
 		err := m.view.Mkdir(missing[i], 0o777)
 		if err == nil {

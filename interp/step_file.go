@@ -51,7 +51,7 @@ func (m *machine) write(s *steps.Write) error {
 		if exists, err := m.view.Exists(p); err != nil {
 			return err
 		} else if exists {
-			return m.adoptFile(p, data)
+			return m.keepFile(p, data)
 		}
 	}
 	if err := m.makeParents(p); err != nil {

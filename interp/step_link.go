@@ -106,7 +106,7 @@ func (m *machine) ownLink(p string) (bool, error) {
 }
 
 // unlink is the removal phase of a symlink step: the link goes if it is still
-// the one that the step made.
+// the one that the step made. One that another package made, or uses, stays.
 func (m *machine) unlink(s *steps.Symlink) error {
 	if !s.Uninstall || s.SourceGlob {
 		return nil
@@ -125,6 +125,14 @@ func (m *machine) unlink(s *steps.Symlink) error {
 	}
 	if err != nil {
 		return err
+	}
+	at, err := m.view.Physical(target)
+	if err != nil {
+		return err
+	}
+	owner, owned := m.claims.ledger.owners.Of(at)
+	if owned && owner.Identity() != m.claims.self || len(m.claims.ledger.owners.UsedBy(at, m.claims.self, "")) > 0 {
+		return nil
 	}
 	return m.view.Remove(target)
 }
@@ -192,6 +200,8 @@ func (m *machine) linkTree(source, target string) error {
 		if err := m.makeDirs(target); err != nil {
 			return err
 		}
+	} else if err := m.useDirs(target); err != nil {
+		return err
 	}
 	for _, name := range names {
 		if err := m.linkTree(source+"/"+name, target+"/"+name); err != nil {

@@ -23,6 +23,8 @@ type takeBack struct {
 	// env is nil where the document is not known.
 	env   *environment
 	purge bool
+	// since leaves to others what they came to use after this receipt; "" is all.
+	since string
 	// force passes over what is damaged in the store.
 	force bool
 
@@ -35,13 +37,13 @@ type takeBack struct {
 	back  map[string]bool // directories that will be there again
 }
 
-func (t *takeBack) plan(receipts []*commit.Receipt) (err error) {
+// plan takes back net. What was there before is with the receipts.
+func (t *takeBack) plan(net *changeset.Changeset, receipts []*commit.Receipt) (err error) {
 	t.cs, t.gone, t.back = &changeset.Changeset{}, map[string]bool{}, map[string]bool{}
 	if t.kept, err = t.x.tx.Keep(receipts); err != nil && !(t.force && errors.Is(err, commit.ErrDamaged)) {
 		return err
 	}
 	t.aside = movedAside(receipts)
-	net := (&Installation{Receipts: receipts}).net()
 	// A root that is not there any more has nothing below it.
 	reach := &changeset.Changeset{}
 	for _, c := range net.Changes {
@@ -107,6 +109,12 @@ func (t *takeBack) leave(path, format string, args ...any) {
 // spared reports whether the user wants the path left alone.
 func (t *takeBack) spared(path string) bool { return t.env != nil && t.env.claims.spare.cover(path) }
 
+// shared reports whether the path is a directory of the layout's, which the judge lets
+// nobody take away.
+func (t *takeBack) shared(path string) bool {
+	return t.env != nil && slices.ContainsFunc(t.env.grants, func(g changeset.Grant) bool { return g.Dir == path })
+}
+
 // leaves decides whether what the package put at c's path can go.
 func (t *takeBack) leaves(c *changeset.Change, drifts []commit.Drift) error {
 	if t.spared(c.Path) {
@@ -117,14 +125,24 @@ func (t *takeBack) leaves(c *changeset.Change, drifts []commit.Drift) error {
 		t.leave(c.Path, "belongs to %s %s by now", owner.Package.Name, owner.Package.Version)
 		return nil
 	}
+	users := t.x.known.owners.UsedBy(c.Path, t.self, t.since)
 	for _, d := range drifts {
 		switch {
 		case d.Kind == commit.DriftMissing:
 			return nil
+		case len(users) > 0:
 		case d.Kind == commit.DriftKindOf, !t.purge, c.Before != nil, c.From != "":
 			t.leave(c.Path, "%s", changedSince(drifts))
 			return nil
 		}
+	}
+	if len(users) > 0 {
+		t.leave(c.Path, "is used by %s", commit.Names(users))
+		return nil
+	}
+	if t.shared(c.Path) {
+		t.leave(c.Path, "is a directory that packages share")
+		return nil
 	}
 	if from := t.aside[c.Path]; from != "" && c.From == "" && !t.purge {
 		t.leave(c.Path, "is what you had made of %s", changeset.Printable(from))

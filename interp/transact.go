@@ -153,7 +153,7 @@ func attempt(ctx context.Context, host Host, opt ApplyOptions, w *work) (done *A
 		}
 	}
 	defer func() { err = errors.Join(err, above.end()) }()
-	if above == nil && len(plan.Actions) == 0 && !x.changed && len(done.Triggers) == 0 && len(plan.Adopted) == 0 && !plan.settled.newly {
+	if above == nil && len(plan.Actions) == 0 && !x.changed && len(done.Triggers) == 0 && len(plan.Adopted) == 0 && len(plan.settled.uses) == 0 && !plan.settled.newly {
 		if keep, err := w.keeps(); err != nil || !keep {
 			return done, errors.Join(err, tx.Rollback())
 		}

@@ -17,9 +17,10 @@ type Undone struct {
 	Left []Left
 }
 
-// Undo takes back what a receipt says, exactly, and its receipt goes. Where the
-// tree moved since, the error is a [*commit.DriftError] with all such paths, and
-// nothing was changed.
+// Undo takes back what a receipt says, exactly, and its receipt goes: it puts back
+// what was there, whoever's that was. Where the tree moved since, or another package
+// came to use what the receipt made, the error is a [*commit.DriftError] with all such
+// paths, and nothing was changed.
 //
 // With force, those paths stay as they are, and all others are taken back, files as
 // copies as in [Installation.Remove], in one transaction whose receipt says what was left; undo of that one brings them again.
@@ -63,8 +64,9 @@ func Undo(ctx context.Context, id string, host Host, opt ApplyOptions, force boo
 			return takenBack()
 		},
 		last: func(x *executor) error {
-			t := takeBack{x: x, self: r.Identity(), force: true}
-			if err := t.plan([]*commit.Receipt{r}); err != nil {
+			t := takeBack{x: x, self: r.Identity(), since: id, force: true}
+			list := []*commit.Receipt{r}
+			if err := t.plan((&Installation{Receipts: list}).net(), list); err != nil {
 				return err
 			}
 			out.Left = t.left

@@ -30,9 +30,10 @@ type Left = commit.Left
 
 // Remove uninstalls the package, in one transaction: the phases of the removal in
 // the document that it was installed with, then what its receipts made goes, and
-// what they replaced, moved or deleted comes back, where nobody changed it since.
-// now says who acts: it has the User, SearchPath, Umask and Protected of a target,
-// and perhaps further Approved, Replace and Keep.
+// what they replaced, moved or deleted comes back, where nobody changed it since: what
+// was the user's, or is another installed package's. What another package uses stays,
+// and belongs to that from then on. now says who acts: it has the User, SearchPath,
+// Umask and Protected of a target, and perhaps further Approved, Replace and Keep.
 //
 // Caches that its steps rebuilt, or put off, are [Applied.Triggers] of the removal, if
 // something is left to rebuild them for; what it had put off itself is settled.
@@ -64,7 +65,12 @@ func (i *Installation) Remove(ctx context.Context, now Target, host Host, opt Ap
 				return err
 			}
 		}
-		if err := t.plan(i.Receipts); err != nil {
+		f := former{x: x, self: t.self, force: how.Force}
+		net, err := f.net(i)
+		if err != nil {
+			return err
+		}
+		if err := t.plan(net, f.receipts); err != nil {
 			return err
 		}
 		out.Left = t.left

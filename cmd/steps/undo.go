@@ -13,8 +13,10 @@ import (
 )
 
 const undoLong = `Take back what one apply, upgrade, uninstall or repair did: the exact inverse
-of its receipt. If the tree has changed since, each such path is listed with
-what is there now, and nothing is changed.
+of its receipt. It puts back what was there, whoever's that was: also what a
+package had made that was uninstalled since. If the tree has changed since, or
+another package came to use what is to go, each such path is listed with what
+is there now, and nothing is changed.
 
 With --force those paths stay as they are, and everything else is taken back,
 with copies of files where undo otherwise puts back the files themselves: see
@@ -95,7 +97,11 @@ func sayMoved(t *terminal, err error) error {
 				return err
 			}
 		}
-		t.say("changed   %s", changeset.Printable(d.String()))
+		word := "changed"
+		if d.Kind == commit.DriftUsed {
+			word = "used"
+		}
+		t.say("%-9s %s", word, changeset.Printable(d.String()))
 	}
 	return &exitError{code: codeOf(err), err: fmt.Errorf(
 		"nothing was taken back: %d path(s) changed since; put them in order, or say --force to leave them and take back the rest", len(paths))}

@@ -16,8 +16,12 @@ import (
 
 const uninstallLong = `Remove an installed package, all or nothing: what its document says about the
 removal, then what its receipts made goes, and what they replaced, moved or
-deleted comes back. The document is the one that it was installed with, as the
-store keeps it.
+deleted comes back, if that was yours or is of another installed package. The
+document is the one that it was installed with, as the store keeps it.
+
+What another installed package uses, because it found it there as its own steps
+would have made it, stays, is listed, and is that package's from then on. A
+directory goes with the last package that has something to do with it.
 
 A path that was changed since stays, and is listed with the reason; --purge
 removes it all the same if the package made it. Directories that hold something

@@ -60,7 +60,7 @@ type Owners struct {
 type ownerRecord struct {
 	by   *ownerReceipt
 	what recordKind
-	// state is set for recordPut.
+	// state is set for recordPut and recordUse.
 	state *changeset.State
 	// base is set for recordBase.
 	base Base
@@ -74,6 +74,7 @@ const (
 	recordGone                         // nothing is there
 	recordStays                        // with recordPut: the object was there before
 	recordBase                         // a step with preserve had this content for it
+	recordUse                          // another package's is there, and is counted on
 )
 
 // ownerReceipt is what is known of a receipt without reading it.
@@ -107,28 +108,37 @@ func recordsOf(r *Receipt, by *ownerReceipt) (paths []string, records []ownerRec
 	for _, a := range r.Adopted {
 		add(a.Path, ownerRecord{what: recordPut, state: a.State})
 	}
+	for _, u := range r.Uses {
+		if k, changed := slices.BinarySearchFunc(r.Changeset.Changes, u.Path, byPath); !changed || r.Changeset.Changes[k].KeepsObject() {
+			add(u.Path, ownerRecord{what: recordUse, state: u.State})
+		}
+	}
 	for _, b := range r.Bases {
 		add(b.Path, ownerRecord{what: recordBase, base: b})
 	}
 	return paths, records
 }
 
-// records are what the receipts say of a path, the oldest first.
+func byPath(c changeset.Change, path string) int { return strings.Compare(c.Path, path) }
+
+// records are what the receipts of what is installed say of a path, the oldest first.
 func (o *Owners) records(path string) []ownerRecord {
+	return slices.DeleteFunc(o.all(path), func(rec ownerRecord) bool { return !rec.by.live })
+}
+
+// all are what the receipts say of a path, also those of what is gone, the oldest
+// first.
+func (o *Owners) all(path string) []ownerRecord {
 	var list []ownerRecord
 	for i := o.file.search(path); i < o.file.count; i++ {
 		if string(o.file.path(i)) != path {
 			break
 		}
-		if _, receipt, rec, ok := o.file.record(i); ok && !o.gone[receipt] && rec.by.live {
+		if _, receipt, rec, ok := o.file.record(i); ok && !o.gone[receipt] {
 			list = append(list, rec)
 		}
 	}
-	for _, rec := range o.late[path] {
-		if rec.by.live {
-			list = append(list, rec)
-		}
-	}
+	list = append(list, o.late[path]...)
 	if o.until != "" {
 		list = slices.DeleteFunc(list, func(rec ownerRecord) bool { return rec.by.id >= o.until })
 	}
@@ -138,33 +148,64 @@ func (o *Owners) records(path string) []ownerRecord {
 }
 
 // Of gives the owner of a physical path. What no receipt made is the user's, and
-// so is what the package that made it moved away or deleted.
+// so is what the package that made it moved away or deleted. What a package made that
+// is gone belongs to the first one that uses it.
 func (o *Owners) Of(path string) (Owner, bool) {
-	var now Owner
-	there := false
+	var now, heir Owner
+	there, made, used := false, false, false
 	for _, rec := range o.records(path) {
 		switch {
 		case rec.what&recordGone != 0:
-			now, there = Owner{}, false
+			now, there, made, used = Owner{}, false, false, false
+		case rec.what&recordUse != 0:
+			if !used {
+				heir, used = Owner{Package: rec.by.pkg, Layout: rec.by.layout, Receipt: rec.by.id, State: rec.state, Made: true}, true
+			}
 		case rec.what&recordPut != 0:
 			next := Owner{Package: rec.by.pkg, Layout: rec.by.layout, Receipt: rec.by.id, State: rec.state, Made: true}
 			if rec.what&recordStays != 0 {
 				next.Made = there && now.Made && now.Identity() == next.Identity()
 				next.State = withHash(rec.state, now.State)
 			}
+			made = made || rec.what&recordStays == 0
 			now, there = next, true
 		}
+	}
+	if used && !made {
+		return heir, true
 	}
 	return now, there
 }
 
+// UsedBy are the packages, the named one left out, that found at a path what another
+// one had made, and count on it; only those of receipts after since.
+func (o *Owners) UsedBy(path string, but Identity, since string) []Package {
+	var list []Package
+	for _, rec := range o.records(path) {
+		if rec.what&recordUse != 0 && rec.by.identity() != but && rec.by.id > since && !slices.Contains(list, rec.by.pkg) {
+			list = append(list, rec.by.pkg)
+		}
+	}
+	return list
+}
+
+// Uses reports whether a package counts on what another one made at a path.
+func (o *Owners) Uses(path string, id Identity) bool {
+	return slices.ContainsFunc(o.records(path), func(rec ownerRecord) bool { return rec.what&recordUse != 0 && rec.by.identity() == id })
+}
+
 // Last is the newest receipt of what is installed that says anything of a path, also
-// that it is gone, and its package.
+// that it is gone, and its package. Where all only use it, it is its owner's.
 func (o *Owners) Last(path string) (receipt string, id Identity, ok bool) {
 	for _, rec := range o.records(path) {
 		if rec.what&(recordPut|recordGone) != 0 {
 			receipt, id, ok = rec.by.id, rec.by.identity(), true
 		}
+	}
+	if !ok {
+		var owner Owner
+		owner, ok = o.Of(path)
+		receipt, id = owner.Receipt, owner.Identity()
 	}
 	return receipt, id, ok
 }
@@ -230,12 +271,17 @@ func (o *Owners) under(dir string) []string {
 	return slices.Compact(paths)
 }
 
-// Users are the packages that own a directory, or something in it, sorted.
+// Users are the packages that own or use a directory, or something in it, sorted.
 func (o *Owners) Users(dir string) []Identity {
 	var list []Identity
 	for _, p := range o.under(dir) {
 		if owner, ok := o.Of(p); ok {
 			list = append(list, owner.Identity())
+		}
+		for _, rec := range o.records(p) {
+			if rec.what&recordUse != 0 {
+				list = append(list, rec.by.identity())
+			}
 		}
 	}
 	slices.SortFunc(list, func(a, b Identity) int {

@@ -30,7 +30,7 @@ import (
 const (
 	ownersName = "owners"
 	ownersNew  = "owners.new"
-	ownerMagic = "steps owners\x00\x00\x00\x02"
+	ownerMagic = "steps owners\x00\x00\x00\x03"
 	maxOwners  = 1 << 29
 	// The smallest record is a path of two bytes and two numbers.
 	minRecord = 5
@@ -111,7 +111,7 @@ var kindCodes = []changeset.Kind{changeset.Other, changeset.Dir, changeset.File,
 func (e enc) ownerRecord(path string, receipt int, rec *ownerRecord) enc {
 	e = append(e.s(path).u(uint64(receipt)), byte(rec.what))
 	switch {
-	case rec.what&recordPut != 0:
+	case rec.what&(recordPut|recordUse) != 0:
 		st := rec.state
 		e = append(e, byte(max(0, slices.Index(kindCodes, st.Kind))))
 		e = e.u(uint64(st.Mode)).i(int64(st.UID)).i(int64(st.GID)).i(st.Size)
@@ -157,7 +157,7 @@ func (f *ownerFile) record(i int) (path string, receipt int, rec ownerRecord, ok
 	}
 	rec = ownerRecord{by: &f.receipts[n], what: recordKind(d.byte())}
 	switch rec.what {
-	case recordPut, recordPut | recordStays:
+	case recordPut, recordPut | recordStays, recordUse:
 		kind := d.byte()
 		if int(kind) >= len(kindCodes) {
 			return "", 0, rec, false

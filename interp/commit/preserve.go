@@ -28,8 +28,8 @@ type Spared struct {
 	Steps []int          `json:"steps,omitempty"`
 }
 
-// Adopted is an object that was there as a step would have made it, and that the
-// user gave to the package.
+// Adopted is an object that was there as a step would have made it: one that the
+// user gave to the package, or that it uses.
 type Adopted struct {
 	Path  string           `json:"path"`
 	State *changeset.State `json:"state"`
@@ -55,6 +55,11 @@ func (r *Receipt) checkClaims() error {
 	for i, a := range r.Adopted {
 		if !cleanAbs(a.Path) || a.State == nil {
 			return fmt.Errorf("adopted path %d: malformed", i)
+		}
+	}
+	for i, u := range r.Uses {
+		if !cleanAbs(u.Path) || u.State == nil {
+			return fmt.Errorf("used path %d: malformed", i)
 		}
 	}
 	return nil

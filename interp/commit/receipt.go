@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -48,6 +49,9 @@ type Receipt struct {
 	Yours []string `json:"yours,omitempty"`
 	// Adopted are objects that the user gave to the package as they were.
 	Adopted []Adopted `json:"adopted,omitempty"`
+	// Uses are objects that another package had made just as the steps want them: it
+	// is theirs, and this package counts on it.
+	Uses []Adopted `json:"uses,omitempty"`
 
 	// Action is what the transaction was for, such as "upgrade"; empty is an apply.
 	Action string `json:"action,omitempty"`
@@ -95,6 +99,17 @@ type Skipped struct {
 type Package struct {
 	Name    string `json:"name"`
 	Version string `json:"version"`
+}
+
+func (p Package) String() string { return strings.TrimSpace(p.Name + " " + p.Version) }
+
+// Names lists packages for people.
+func Names(list []Package) string {
+	words := make([]string, 0, len(list))
+	for _, p := range list {
+		words = append(words, p.String())
+	}
+	return strings.Join(words, ", ")
 }
 
 func encodeReceipt(r *Receipt, max int) ([]byte, error) {

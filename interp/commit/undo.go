@@ -16,8 +16,9 @@ import (
 func isLink(err error) bool { return errors.Is(err, unix.ELOOP) }
 
 // Undo takes back a committed transaction exactly, and removes its receipt.
-// First everything that the receipt names is checked to be as it was left, and
-// that nothing was added to directories that it made; else a [*DriftError]
+// First everything that the receipt names is checked to be as it was left, that
+// nothing was added to directories that it made, and that no other package has come
+// to use what it made; else a [*DriftError]
 // lists all differences and nothing is changed. A crash leaves the undo to
 // [Store.Recover], which completes it.
 func (s *Store) Undo(id string) error {
@@ -55,10 +56,34 @@ func (s *Store) Undo(id string) error {
 	if err != nil {
 		return fmt.Errorf("undo: %w", err)
 	}
-	if drifts = append(drifts, extra...); len(drifts) > 0 {
+	used, err := s.usedSince(r)
+	if err != nil {
+		return fmt.Errorf("undo: %w", err)
+	}
+	if drifts = slices.Concat(drifts, extra, used); len(drifts) > 0 {
 		return &DriftError{ID: id, Drifts: drifts}
 	}
 	return w.undo()
+}
+
+// usedSince lists what the receipt made and another package found there later and
+// uses.
+func (s *Store) usedSince(r *Receipt) ([]Drift, error) {
+	owners, _, err := s.owners()
+	if err != nil {
+		return nil, fmt.Errorf("whose the files are: %w", err)
+	}
+	var list []Drift
+	for i := range r.Changeset.Changes {
+		c := &r.Changeset.Changes[i]
+		if c.After == nil || c.KeepsObject() {
+			continue
+		}
+		if by := owners.UsedBy(c.Path, r.Identity(), r.ID); len(by) > 0 {
+			list = append(list, Drift{Path: c.Path, Kind: DriftUsed, Have: Names(by)})
+		}
+	}
+	return list, nil
 }
 
 // undo takes the transaction back. If it meets something that changed since it

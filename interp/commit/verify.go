@@ -32,6 +32,9 @@ const (
 	// DriftExtra is something in a directory that the transaction made. Only
 	// undo looks for it.
 	DriftExtra DriftKind = "extra"
+	// DriftUsed is something that another package found there and uses since. Only
+	// undo looks for it.
+	DriftUsed DriftKind = "used"
 )
 
 const (
@@ -60,6 +63,8 @@ func (d Drift) Says() string {
 		return "is there again, a " + d.Have
 	case DriftExtra:
 		return "was added"
+	case DriftUsed:
+		return "is used by " + d.Have
 	case DriftKindOf:
 		return fmt.Sprintf("is a %s now, should be a %s", d.Have, d.Want)
 	case DriftTarget:
@@ -74,9 +79,9 @@ func (d Drift) Says() string {
 }
 
 // Leaves is what the receipt says of paths: its changes, and what the user gave to
-// the package as it was, which nothing had to be changed for.
+// the package as it was, or it uses, which nothing had to be changed for.
 func (r *Receipt) Leaves() *changeset.Changeset {
-	if len(r.Adopted) == 0 {
+	if len(r.Adopted) == 0 && len(r.Uses) == 0 {
 		return r.Changeset
 	}
 	changed := make(map[string]bool, len(r.Changeset.Changes))
@@ -84,7 +89,7 @@ func (r *Receipt) Leaves() *changeset.Changeset {
 		changed[r.Changeset.Changes[i].Path] = true
 	}
 	out := &changeset.Changeset{Changes: slices.Clone(r.Changeset.Changes)}
-	for _, a := range r.Adopted {
+	for _, a := range slices.Concat(r.Adopted, r.Uses) {
 		if !changed[a.Path] {
 			out.Changes = append(out.Changes, changeset.Change{Path: a.Path, After: a.State})
 		}
