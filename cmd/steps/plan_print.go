@@ -286,6 +286,9 @@ func heading(job interp.Job) string {
 		phases = append(phases, string(p))
 	}
 	what := strings.Join(phases, ", ")
+	if len(phases) == 0 {
+		what = "no steps"
+	}
 	if job.Removal {
 		what += " (removal)"
 	}
