@@ -106,6 +106,9 @@ func learn(ctx context.Context, s *scene.Scene, g *ground) (*score, error) {
 			sc.decided = k
 		}
 	}
+	if s.Broker { // it looks at the tree as it is when its turn comes
+		sc.decided = len(sc.calls)
+	}
 	return sc, sc.plan(ctx, s, g, at, before)
 }
 
@@ -225,7 +228,11 @@ type inventory struct {
 
 func (g *ground) inventory(w *scene.World) (*inventory, error) {
 	inv := &inventory{contents: map[string]bool{}, objects: map[[2]uint64]object{}, shown: map[[2]uint64]bool{}}
-	for i, dir := range []string{w.Root, g.aside, w.State} {
+	dirs := []string{w.Root, g.aside, w.State}
+	if _, err := os.Lstat(w.Theirs); err == nil { // the broker was asked
+		dirs = append(dirs, w.Theirs)
+	}
+	for i, dir := range dirs {
 		s, err := scene.Take(dir)
 		if err != nil {
 			return nil, err
