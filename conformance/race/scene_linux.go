@@ -27,7 +27,8 @@ func attackScene(ctx context.Context, s *scene.Scene, dir string, opt Options, r
 	if err != nil {
 		return r, err
 	}
-	for _, st := range sc.some(rounds/2, opt.Seed) {
+	strikes := sc.some(rounds/2, opt.Seed)
+	for _, st := range strikes {
 		if err := ctx.Err(); err != nil {
 			return r, err
 		}
@@ -38,7 +39,7 @@ func attackScene(ctx context.Context, s *scene.Scene, dir string, opt Options, r
 		r.add(out, problems)
 	}
 	if len(sc.targets) > 0 {
-		err = sc.live(ctx, s, g, opt.Seed, rounds-rounds/2, &r)
+		err = sc.live(ctx, s, g, opt.Seed, rounds-len(strikes), &r)
 	}
 	return r, err
 }
