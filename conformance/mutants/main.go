@@ -33,17 +33,18 @@ func main() {
 	write := flag.Bool("write", false, "write what noticed them to noticed.txt")
 	limit := flag.Duration("timeout", 5*time.Minute, "how long a suite may take; a mutant that makes it hang is noticed")
 	flag.Parse()
+	whole := *in == strings.Join(suites, ",")
 	suites = strings.Split(*in, ",")
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	if err := run(ctx, mode{*list, *tests, *write}, *only, *jobs, *limit); err != nil {
+	if err := run(ctx, mode{*list, *tests, *write, whole}, *only, *jobs, *limit); err != nil {
 		fmt.Fprintln(os.Stderr, "mutants:", err)
 		os.Exit(1)
 	}
 }
 
-// mode is what to do with the mutants, other than to run all.
-type mode struct{ list, tests, write bool }
+// mode is what to do with the mutants, other than to run them; whole is with all suites.
+type mode struct{ list, tests, write, whole bool }
 
 func run(ctx context.Context, do mode, only string, jobs int, limit time.Duration) error {
 	pick, err := regexp.Compile(only)
@@ -84,7 +85,7 @@ func run(ctx context.Context, do mode, only string, jobs int, limit time.Duratio
 	}
 	found, err := r.all(ctx, picked)
 	if do.write && found != nil {
-		err = errors.Join(err, writeNoticed(mutants, picked, found))
+		err = errors.Join(err, writeNoticed(mutants, picked, found, do.whole))
 	}
 	return err
 }

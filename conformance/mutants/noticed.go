@@ -27,8 +27,8 @@ func parseNoticed(text string) map[string]string {
 }
 
 // writeNoticed adds what was found now to the list, and leaves out mutants that are no
-// more.
-func writeNoticed(all, picked []Mutant, found []string) error {
+// more, or that nothing notices any more, if all suites were asked.
+func writeNoticed(all, picked []Mutant, found []string, whole bool) error {
 	text, err := os.ReadFile(filepath.FromSlash(noticedFile))
 	if err != nil && !os.IsNotExist(err) {
 		return err
@@ -40,9 +40,10 @@ func writeNoticed(all, picked []Mutant, found []string) error {
 	}
 	maps.DeleteFunc(list, func(key, _ string) bool { return !there[key] })
 	for i, m := range picked {
-		delete(list, m.Key())
 		if found[i] != "" {
 			list[m.Key()] = found[i]
+		} else if whole {
+			delete(list, m.Key())
 		}
 	}
 	var b strings.Builder

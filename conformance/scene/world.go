@@ -51,6 +51,8 @@ type Scene struct {
 	Command string
 	// Since is what somebody did after the installation, an edit a line.
 	Since string
+	// Force: steps of the removal that cannot be done are left out.
+	Force bool
 	// Fails: the operation is meant to fail, and to change nothing.
 	Fails bool
 	// Same: it succeeds, and changes nothing.
@@ -341,7 +343,7 @@ func (w *World) act(ctx context.Context, store *commit.Store) error {
 		}
 		return err
 	}
-	_, err = inst.Remove(ctx, w.now(), w.host(), opt, interp.RemoveOptions{})
+	_, err = inst.Remove(ctx, w.now(), w.host(), opt, interp.RemoveOptions{Force: w.Force})
 	return err
 }
 
