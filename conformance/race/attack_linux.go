@@ -3,7 +3,9 @@ package race
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"path/filepath"
+	"syscall"
 
 	"golang.org/x/sys/unix"
 )
@@ -12,11 +14,12 @@ import (
 // the same user can. It never passes a link itself. What it takes away it puts
 // aside, so that nothing is lost by what it does.
 type attacker struct {
-	root   int    // the tree
-	aside  int    // a directory on the same file system
-	mirror string // has at each path what the tree had there, and is outside
-	apart  int    // likewise, open, for hard links
-	n      int    // of tokens
+	root   int             // the tree
+	aside  int             // a directory on the same file system
+	mirror string          // has at each path what the tree had there, and is outside
+	apart  int             // likewise, open, for hard links
+	n      int             // of tokens
+	own    map[uint64]bool // the files of apart, by inode
 	// made, if set, is told of every object that the attacker makes or writes to.
 	made func(dir int, name string)
 }
@@ -200,9 +203,8 @@ func (p place) put(content []byte, flags int, mode uint32) error {
 
 func (a *attacker) write(p place) (func(), error) {
 	kind, st := p.mode()
-	var own unix.Stat_t
-	// Not to what is apart, which others would be blamed for.
-	if kind != unix.S_IFREG || unix.Fstatat(a.apart, p.rel, &own, unix.AT_SYMLINK_NOFOLLOW) == nil && own.Ino == st.Ino {
+	// Not to what is apart, wherever that was moved by now: others would be blamed.
+	if kind != unix.S_IFREG || a.isOwn(st.Ino) {
 		return nil, errUnfit
 	}
 	if err := p.put([]byte(a.token()), unix.O_APPEND, 0); err != nil {
@@ -210,6 +212,22 @@ func (a *attacker) write(p place) (func(), error) {
 	}
 	a.makes(p.dir, p.name)
 	return func() {}, nil
+}
+
+func (a *attacker) isOwn(ino uint64) bool {
+	if a.own == nil {
+		a.own = map[uint64]bool{}
+		_ = filepath.WalkDir(fmt.Sprintf("/proc/self/fd/%d/.", a.apart), func(_ string, d fs.DirEntry, err error) error {
+			if err != nil {
+				return err
+			}
+			if info, err := d.Info(); err == nil {
+				a.own[info.Sys().(*syscall.Stat_t).Ino] = true
+			}
+			return nil
+		})
+	}
+	return a.own[ino]
 }
 
 // add puts something into a directory.
