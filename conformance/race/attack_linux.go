@@ -189,11 +189,7 @@ func foreign(token string, size int64) []byte {
 
 // create makes a file where nothing is.
 func (p place) create(content []byte, mode uint32) error {
-	return p.put(content, unix.O_CREAT|unix.O_EXCL, mode)
-}
-
-func (p place) put(content []byte, flags int, mode uint32) error {
-	fd, err := unix.Openat(p.dir, p.name, unix.O_WRONLY|unix.O_NOFOLLOW|unix.O_CLOEXEC|flags, mode)
+	fd, err := unix.Openat(p.dir, p.name, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_CLOEXEC, mode)
 	if err != nil {
 		return err
 	}
@@ -202,12 +198,20 @@ func (p place) put(content []byte, flags int, mode uint32) error {
 }
 
 func (a *attacker) write(p place) (func(), error) {
-	kind, st := p.mode()
-	// Not to what is apart, wherever that was moved by now: others would be blamed.
-	if kind != unix.S_IFREG || a.isOwn(st.Ino) {
+	if !p.is(unix.S_IFREG) {
 		return nil, errUnfit
 	}
-	if err := p.put([]byte(a.token()), unix.O_APPEND, 0); err != nil {
+	fd, err := unix.Openat(p.dir, p.name, unix.O_WRONLY|unix.O_APPEND|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer unix.Close(fd)
+	var st unix.Stat_t
+	// Not to what is apart, wherever that was moved by now: others would be blamed.
+	if err := unix.Fstat(fd, &st); err != nil || st.Mode&unix.S_IFMT != unix.S_IFREG || a.isOwn(st.Ino) {
+		return nil, errUnfit
+	}
+	if _, err := unix.Write(fd, []byte(a.token())); err != nil {
 		return nil, err
 	}
 	a.makes(p.dir, p.name)
