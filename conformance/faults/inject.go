@@ -217,7 +217,7 @@ func (u *undisturbed) try(ctx context.Context, s *scene.Scene, dir string, f fau
 	if err != nil {
 		text := v.plain(err)
 		said = text
-		v.problems = append(v.problems, unclear(text, f.errno, s.Fails)...)
+		v.problems = append(v.problems, unclear(text, f.errno, s.Fails || s.Force, s.Broker)...)
 	}
 	return said, v.problems
 }
@@ -244,13 +244,19 @@ func (v *verdict) judge() {
 	if err != nil {
 		v.say("pending: %v", err)
 	}
-	if v.err == nil && !v.Fails && len(pending) > 0 {
+	// What waits for recovery may also be a broker's part only.
+	notes, err := v.store.Partners()
+	if err != nil {
+		v.say("notes of brokers: %v", err)
+	}
+	waits := len(pending)+len(notes) > 0
+	if v.err == nil && !v.Fails && waits {
 		v.say("went through, and left a transaction to be recovered")
 	}
 	was := v.state()
 	switch {
-	case v.Fails && was.before, v.err != nil && len(pending) > 0:
-	case v.Fails && len(pending) == 0, v.err == nil && !v.Fails && !was.after:
+	case v.Fails && was.before, v.err != nil && waits:
+	case v.Fails && !waits, v.err == nil && !v.Fails && !was.after:
 		v.say("it ended with the tree %s", was)
 	case v.err != nil && !was.before && !v.recorded():
 		v.say("it failed with nothing left to recover, and the tree %s", was)
@@ -261,7 +267,7 @@ func (v *verdict) judge() {
 	switch now := v.state(); {
 	case !now.before && !now.after:
 		v.say("recovery left the tree %s", now)
-	case len(pending) == 0 && now != was:
+	case !waits && now != was:
 		v.say("recovery had nothing to do, and changed the tree from %s to %s", was, now)
 	}
 	for _, dir := range []string{"tx", "trash", "kept", "partners"} {

@@ -21,8 +21,8 @@ var whereabouts = regexp.MustCompile(`(^|[\s"(])/[^\s:;,"]|\b(receipt|transactio
 
 // unclear lists what is wrong with the message that an error number led to: one
 // message, of a few lines on a terminal, says what failed where and why, each thing
-// once. With before, something had failed before that.
-func unclear(text string, errno unix.Errno, before bool) []string {
+// once. With before, something had failed before that; brokered is with a broker.
+func unclear(text string, errno unix.Errno, before, brokered bool) []string {
 	if strings.Contains(text, `: edit "`) {
 		return nil // a scripted command says that its own call failed
 	}
@@ -34,7 +34,8 @@ func unclear(text string, errno unix.Errno, before bool) []string {
 	if before {
 		lines--
 	}
-	if lines > maxLines {
+	// Where both sides failed, each with its own store, each says so.
+	if lines > maxLines && !brokered {
 		out = append(out, fmt.Sprintf("the message has %d lines: %q", lines, text))
 	}
 	if found := machinery.FindString(text); found != "" {
@@ -46,7 +47,7 @@ func unclear(text string, errno unix.Errno, before bool) []string {
 	if !strings.Contains(text, errno.Error()) {
 		out = append(out, fmt.Sprintf("the message does not say %q: %q", errno.Error(), text))
 	}
-	if twice := repeated(text, errno.Error()); twice != "" {
+	if twice := repeated(text, errno.Error()); twice != "" && !brokered {
 		out = append(out, fmt.Sprintf("the message says %q twice: %q", twice, text))
 	}
 	return out

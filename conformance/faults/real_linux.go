@@ -138,7 +138,7 @@ func (t *trial) run(ctx context.Context, what string, must bool, disturb func(*s
 	case err != nil:
 		text := v.plain(err)
 		t.r.said(text)
-		v.problems = append(v.problems, unclear(text, errno, false)...)
+		v.problems = append(v.problems, unclear(text, errno, false, false)...)
 	}
 	t.r.Points++
 	if len(v.problems) > 0 {

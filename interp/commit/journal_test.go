@@ -229,6 +229,10 @@ func TestReceiptStrict(t *testing.T) {
 		"base hash":           strings.Replace(good, `"roots"`, `"bases":[{"path":"/r/a","sha256":"../../x"}],"roots"`, 1),
 		"spared path":         strings.Replace(good, `"roots"`, `"spared":[{"path":"r/a"}],"roots"`, 1),
 		"adopted path":        strings.Replace(good, `"roots"`, `"adopted":[{"path":"r/a","state":{"kind":"dir","uid":0,"gid":0}}],"roots"`, 1),
+		"version of nobody":   strings.Replace(good, `"version":1`, `"version":0`, 1),
+		"yours path":          strings.Replace(good, `"roots"`, `"yours":["r/a"],"roots"`, 1),
+		"used path":           strings.Replace(good, `"roots"`, `"uses":[{"path":"r/a","state":{"kind":"dir","uid":0,"gid":0}}],"roots"`, 1),
+		"used nothing":        strings.Replace(good, `"roots"`, `"uses":[{"path":"/r/a"}],"roots"`, 1),
 		"adopted nothing":     strings.Replace(good, `"roots"`, `"adopted":[{"path":"/r/a"}],"roots"`, 1),
 		"trailing":            good + "{}",
 		"unknown":             `{"x":1,` + good[1:],
@@ -242,6 +246,26 @@ func TestReceiptStrict(t *testing.T) {
 	} {
 		if _, err := decodeReceipt([]byte(bad)); err == nil {
 			t.Errorf("%s: accepted", name)
+		}
+	}
+}
+
+// A receipt of a later version is told from one that is damaged: it is well, and stays.
+func TestReceiptOfLater(t *testing.T) {
+	t.Parallel()
+	const good = `{"version":1,"id":"20260101T000000.000000000Z","time":"2026-01-01T00:00:00Z","package":{"name":"p","version":"1"},"roots":["/r"],"changeset":{"changes":[]}}`
+	for name, tc := range map[string]struct {
+		text  string
+		newer bool
+	}{
+		"next version":               {strings.Replace(good, `"version":1`, `"version":2`, 1), true},
+		"next version, other fields": {`{"version":2,"what":{}}`, true},
+		"added to this one":          {`{"new":1,` + good[1:], true},
+		"added, and no receipt":      {`{"new":1,` + strings.Replace(good, `"id":"2026`, `"id":"x`, 1)[1:], false},
+		"older":                      {strings.Replace(good, `"version":1`, `"version":0`, 1), false},
+	} {
+		if _, err := decodeReceipt([]byte(tc.text)); err == nil || is[newerError](err) != tc.newer {
+			t.Errorf("%s: got %v", name, err)
 		}
 	}
 }
