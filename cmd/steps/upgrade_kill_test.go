@@ -198,6 +198,11 @@ func (s *killSite) round(doc string, whole time.Duration, before, after string) 
 	_ = cmd.Process.Kill()
 	_ = cmd.Wait()
 	done, err := s.store.Recover(commit.RecoverOptions{})
+	// A child that it was about to start has the lock, too, until it executes.
+	for end := time.Now().Add(10 * time.Second); errors.Is(err, commit.ErrLocked) && time.Now().Before(end); {
+		time.Sleep(time.Millisecond)
+		done, err = s.store.Recover(commit.RecoverOptions{})
+	}
 	if err != nil {
 		return fmt.Errorf("recover: %w", err)
 	}

@@ -11,7 +11,7 @@ import (
 
 const (
 	noticedFile = "conformance/mutants/noticed.txt"
-	noticedHead = "# Written by make mutants: each sync and check of commit, and a test that notices that\n# it is gone. What no suite of conformance notices a test of commit itself does.\n"
+	noticedHead = "# Written by make mutants: syncs and checks of commit, each with a test that notices that\n# it is gone. Of syncs, the tables of TestEverySync in conformance/crash tell as well.\n"
 	noticedBy   = " <- "
 )
 
