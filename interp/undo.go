@@ -23,9 +23,10 @@ type Undone struct {
 // paths, and nothing was changed.
 //
 // With force, those paths stay as they are, and all others are taken back, files as
-// copies as in [Installation.Remove], in one transaction whose receipt says what was left; undo of that one brings them again.
-// The receipt stays, and counts for nothing any more. So it is with a receipt
-// whose record of what it replaced is damaged: what was there before is then lost.
+// copies as in [Installation.Remove], in one transaction whose receipt says what was
+// left; undo of that one brings them again. The receipt stays, and counts for nothing
+// any more. So it is with a receipt whose record of what it replaced is damaged: what
+// was there before is then lost.
 func Undo(ctx context.Context, id string, host Host, opt ApplyOptions, force bool) (*Undone, error) {
 	err := opt.Store.Undo(id)
 	if err == nil {

@@ -33,7 +33,7 @@ func Upgrade(ctx context.Context, old *Installation, job Job, host Host, opt App
 	removal, err := old.job(opt.Store, job.Target, true)
 	switch {
 	case err == nil:
-		removal.replaced = old.Package.Name + " " + old.Package.Version
+		removal.replaced = old.Package.String()
 		w.jobs = []Job{removal, job}
 	case !force || !errors.Is(err, ErrNotStored):
 		return nil, err

@@ -23,8 +23,8 @@ type Drifted struct {
 
 // Verify compares the tree with the receipts of all that is installed, and with those
 // of caches that were rebuilt for everybody. Where several name a path, the newest of
-// them has the last word, except on what it says is the user's. It changes nothing, and nobody else may
-// meanwhile: while a transaction goes on it fails with a [*commit.LockedError].
+// them has the last word, except on what it says is the user's. It changes nothing, and
+// nobody else may meanwhile: while a transaction goes on it fails with a [*commit.LockedError].
 func Verify(store *commit.Store) (*Verified, error) {
 	release, err := store.Share("verify")
 	if err != nil {

@@ -293,10 +293,8 @@ func heading(job interp.Job) string {
 		what += " (removal)"
 	}
 	where := ""
-	for name, dir := range job.Target.Dirs {
-		if isPrefix(name) {
-			where = " in " + dir
-		}
+	if dir := prefixOf(job.Target); dir != "" {
+		where = " in " + dir
 	}
 	return fmt.Sprintf("%s: %s%s", strings.TrimSpace(job.Target.Name+" "+job.Target.Version), what, where)
 }
@@ -359,4 +357,14 @@ func shorten(dirs map[string]string) func(string) string {
 }
 
 // isPrefix reports whether a layout's directory is the one that --prefix names.
+// prefixOf is the directory that packages are installed under; "" where a target has none.
+func prefixOf(t interp.Target) string {
+	for name, dir := range t.Dirs {
+		if isPrefix(name) {
+			return dir
+		}
+	}
+	return ""
+}
+
 func isPrefix(name string) bool { return name != "home" && name != "temp" && name != "appdir" }

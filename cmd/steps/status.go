@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -139,11 +138,11 @@ func sayInstalled(t *terminal, list []*interp.Installation) error {
 	if len(list) == 0 {
 		return nil
 	}
-	names := make([]string, 0, len(list))
+	packages := make([]commit.Package, 0, len(list))
 	for _, i := range list {
-		names = append(names, strings.TrimSpace(i.Package.Name+" "+i.Package.Version))
+		packages = append(packages, i.Package)
 	}
-	hanging(t, "installed: ", strings.Join(names, ", "))
+	hanging(t, "installed: ", commit.Names(packages))
 	return nil
 }
 

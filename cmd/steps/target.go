@@ -273,12 +273,10 @@ func (f *targetFlags) defaultDir(name, state string) string {
 // another store, which knows nothing of what the first did.
 func openStore(term *terminal, t interp.Target) (*commit.Store, error) {
 	state := t.Protected[0]
-	for _, name := range slices.Sorted(maps.Keys(t.Dirs)) {
-		var st unix.Stat_t
-		if !isPrefix(name) || unix.Stat(t.Dirs[name], &st) != nil || int(st.Uid) == os.Geteuid() {
-			continue
-		}
-		term.talk("WARNING: %s belongs to uid %d, and you are uid %d: what was applied there as that user is on record in a store of its own, which is neither looked at nor locked", t.Dirs[name], st.Uid, os.Geteuid())
+	prefix := prefixOf(t)
+	var st unix.Stat_t
+	if unix.Stat(prefix, &st) == nil && int(st.Uid) != os.Geteuid() {
+		term.talk("WARNING: %s belongs to uid %d, and you are uid %d: what was applied there as that user is on record in a store of its own, which is neither looked at nor locked", prefix, st.Uid, os.Geteuid())
 	}
 	if err := os.MkdirAll(filepath.Dir(state), 0o700); err != nil {
 		return nil, noState(err)

@@ -137,7 +137,7 @@ func decodeReceipt(data []byte) (*Receipt, error) {
 		Version int `json:"version"`
 	}
 	if json.Unmarshal(data, &version) == nil && version.Version > receiptVersion {
-		return nil, newerError{fmt.Errorf("it has version %d, and this program knows %d", version.Version, receiptVersion)}
+		return nil, newerVersion(version.Version)
 	}
 	// A later version may also have added to this one.
 	if errors.Is(err, json.ErrUnknownName) {
@@ -163,7 +163,7 @@ func parseReceipt(data []byte, opts ...json.Options) (*Receipt, error) {
 func (r *Receipt) check() error {
 	switch {
 	case r.Version > receiptVersion:
-		return newerError{fmt.Errorf("it has version %d, and this program knows %d", r.Version, receiptVersion)}
+		return newerVersion(r.Version)
 	case r.Version != receiptVersion:
 		return fmt.Errorf("version %d: this program knows %d", r.Version, receiptVersion)
 	case !validID(r.ID):

@@ -42,6 +42,10 @@ func (e *ReceiptError) Is(target error) bool { return target == ErrDamaged && e.
 // newerError says what this program does not know of a receipt.
 type newerError struct{ error }
 
+func newerVersion(version int) error {
+	return newerError{fmt.Errorf("it has version %d, and this program knows %d", version, receiptVersion)}
+}
+
 // Unreadable lists the receipts that an error of [Store.Receipts] is about, and gives the
 // rest of it.
 func Unreadable(err error) (list []*ReceiptError, rest error) {
