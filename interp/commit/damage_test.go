@@ -1,11 +1,9 @@
 package commit
 
 import (
-	"encoding/binary"
 	"errors"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -56,22 +54,7 @@ func TestUnderAnotherName(t *testing.T) {
 // stranded stops a transaction when it is committed and not yet a receipt.
 func stranded(t *testing.T) (bed, *Store, *Receipt) {
 	t.Helper()
-	b := newBed(t, model{})
-	s := b.open(t)
-	tx, err := s.Begin(openSet(t, b.root), Options{NoSync: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	after := model{}
-	after.put("f", file(0o644, "text"))
-	if err := tx.Apply(derive(t, b.root, model{}, after)); err != nil {
-		t.Fatal(err)
-	}
-	sum := hashHex([]byte("base"))
-	r := &Receipt{Package: Package{"p", "1"}, Keep: []byte("{}"), Bases: []Base{{Path: b.root + "/f", SHA256: sum}}}
-	if err := tx.HoldBases(r, map[string][]byte{sum: []byte("base")}); err != nil {
-		t.Fatal(err)
-	}
+	b, s, tx, r := begun(t)
 	s.disk.hook = func(c Call) error {
 		if c.Op == "move" && c.NewEntry == receiptsDir+"/"+tx.ID() {
 			return unix.EIO
@@ -130,40 +113,6 @@ func TestSeal(t *testing.T) {
 	}
 }
 
-// Nothing is undone while something else is not at its end, and nothing that was
-// never committed.
-func TestNotToUndo(t *testing.T) {
-	t.Parallel()
-	b, s, r := stranded(t)
-	if err := s.Undo(r.ID); !errors.Is(err, ErrInterrupted) {
-		t.Errorf("while it waits for recovery: %v", err)
-	}
-	if _, err := s.Recover(RecoverOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	// Without its last record the journal is that of an open transaction.
-	path := filepath.Join(s.path, receiptsDir, r.ID, journalName)
-	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	last := 0
-	for at := 0; at < len(data); at += 8 + int(binary.LittleEndian.Uint32(data[at:])) {
-		if data[at+8] == recCommit {
-			last = at
-		}
-	}
-	if err := os.Truncate(path, int64(last)); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Undo(r.ID); !errors.Is(err, ErrDamaged) {
-		t.Errorf("without a commit record: %v", err)
-	}
-	if _, err := os.Lstat(b.root + "/f"); err != nil {
-		t.Error(err)
-	}
-}
-
 // A damaged transaction is not taken for one that never was.
 func TestStandingOfDamaged(t *testing.T) {
 	t.Parallel()
@@ -210,94 +159,5 @@ func TestOwnersAreStrict(t *testing.T) {
 	f := &ownerFile{count: 1, offsets: []byte{9, 0, 0, 0}, records: []byte{1}}
 	if f.path(0) != nil {
 		t.Error("a record outside the file is read")
-	}
-}
-
-// What a receipt keeps is given only as what it was, and up to the size asked for.
-func TestKeptIsChecked(t *testing.T) {
-	t.Parallel()
-	for name, spoil := range map[string]func(path string) error{"": nil, "written to": writeTo, "replaced": replace} {
-		before := parse(t, `f 0644 text`)
-		b := newBed(t, before)
-		after := before.clone()
-		after.remove("f")
-		was, err := openSet(t, b.root).Lstat(b.root + "/f")
-		if err != nil {
-			t.Fatal(err)
-		}
-		s := b.open(t)
-		id, err := b.apply(t, s, derive(t, b.root, before, after))
-		if err != nil {
-			t.Fatal(err)
-		}
-		r, err := s.Receipt(id)
-		if err != nil {
-			t.Fatal(err)
-		}
-		tx, err := s.Begin(openSet(t, b.root), Options{NoSync: true})
-		if err != nil {
-			t.Fatal(err)
-		}
-		kept, err := tx.Keep([]*Receipt{r})
-		if err != nil {
-			t.Fatal(err)
-		}
-		c, ok := kept.Content(b.root+"/f", was)
-		if !ok {
-			t.Fatal("it is not kept")
-		}
-		if spoil != nil {
-			if err := spoil(c.Origin.Path); err != nil {
-				t.Fatal(err)
-			}
-			if _, ok := kept.Content(b.root+"/f", was); ok && name == "written to" {
-				t.Errorf("%s: it is still given", name)
-			}
-		}
-		data, err := tx.Read(c, 100)
-		_, err2 := tx.Hash(c)
-		if spoil == nil && (string(data) != "text" || err != nil || err2 != nil) {
-			t.Errorf("%q, %v, %v", data, err, err2)
-		}
-		if spoil != nil && (!errors.Is(err, ErrMoved) || !errors.Is(err2, ErrMoved)) {
-			t.Errorf("%s: read: %v, hash: %v", name, err, err2)
-		}
-		if _, err := tx.Read(c, 1); spoil == nil && (err == nil || !strings.Contains(err.Error(), "more than 1")) {
-			t.Errorf("more than asked for: %v", err)
-		}
-		if err := tx.Rollback(); err != nil {
-			t.Fatal(err)
-		}
-	}
-}
-
-// A content that is not what was planned is not put anywhere.
-func TestContentAsPlanned(t *testing.T) {
-	t.Parallel()
-	b := newBed(t, model{})
-	state := &changeset.State{Kind: changeset.File, Mode: 0o644, UID: changeset.KeepOwner, GID: changeset.KeepOwner, Size: 1, SHA256: hashHex([]byte("y"))}
-	_, err := b.apply(t, b.open(t), &changeset.Changeset{Changes: []changeset.Change{{
-		Path: b.root + "/f", After: state, Content: &changeset.Content{Bytes: []byte("x")},
-	}}})
-	if !errors.Is(err, ErrMoved) {
-		t.Errorf("got %v", err)
-	}
-	sameTree(t, "before", dumpDisk(t, b.root, nil), model{})
-}
-
-// A file that ends early is not read for ever.
-func TestShorterThanItWas(t *testing.T) {
-	t.Parallel()
-	path := filepath.Join(t.TempDir(), "f")
-	if err := os.WriteFile(path, []byte("text"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	f, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	if _, err := hashFD(int(f.Fd()), 5); err == nil {
-		t.Error("five bytes of four were hashed")
 	}
 }

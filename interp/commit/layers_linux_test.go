@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"steps.example/interp/changeset"
+	"steps.example/interp/internal/fsroot"
 )
 
 // fill makes in the upper directory of a layer over root what overlayfs makes of
@@ -424,5 +425,51 @@ func TestLayersElsewhere(t *testing.T) {
 		if entries, err := os.ReadDir(b.root); err != nil || len(entries) != 1 {
 			t.Errorf("%s: left in the tree: %v, %v", way, entries, err)
 		}
+	}
+}
+
+// A user's layer can be only over what is his own.
+func TestLayerOverAnothers(t *testing.T) {
+	t.Parallel()
+	if os.Geteuid() == 0 {
+		t.Skip("root may have a layer over everything")
+	}
+	dir, err := os.Open(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer dir.Close()
+	st, err := fsroot.StampFD(int(dir.Fd()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := lowerFault(int(dir.Fd()), dir.Name(), st); err != nil {
+		t.Error(err)
+	}
+	st.UID++
+	if err := lowerFault(int(dir.Fd()), dir.Name(), st); !errors.Is(err, ErrNoLayers) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// The directory below a layer must be the one that the command saw.
+func TestLayerOverAnother(t *testing.T) {
+	t.Parallel()
+	needWhiteouts(t)
+	b := newBed(t, parse(t, `
+		d/ 0755
+		d/f 0644 f`))
+	tx, err := b.open(t).Begin(openSet(t, b.root), Options{NoSync: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := tx.Layers([]string{b.root + "/d"}); err != nil {
+		t.Fatal(err)
+	}
+	if err := replaceDir(b.root + "/d"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := tx.CaptureLayers(); !errors.Is(err, ErrMoved) {
+		t.Errorf("got %v", err)
 	}
 }

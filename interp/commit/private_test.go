@@ -11,9 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// committed makes a store with a receipt that has everything beside it that one can
-// have, and gives them.
-func committed(t *testing.T) (bed, *Store, *Receipt) {
+// begun is a transaction that made f, and its receipt to be, with a base for f.
+func begun(t *testing.T) (bed, *Store, *Tx, *Receipt) {
 	t.Helper()
 	b := newBed(t, model{})
 	s := b.open(t)
@@ -27,13 +26,19 @@ func committed(t *testing.T) (bed, *Store, *Receipt) {
 		t.Fatal(err)
 	}
 	sum := hashHex([]byte("base"))
-	r := &Receipt{
-		Package: Package{"p", "1"}, Keep: []byte("{}"), Settles: []string{receiptID(1)},
-		Bases: []Base{{Path: b.root + "/f", SHA256: sum}},
-	}
+	r := &Receipt{Package: Package{"p", "1"}, Keep: []byte("{}"), Bases: []Base{{Path: b.root + "/f", SHA256: sum}}}
 	if err := tx.HoldBases(r, map[string][]byte{sum: []byte("base")}); err != nil {
 		t.Fatal(err)
 	}
+	return b, s, tx, r
+}
+
+// committed makes a store with a receipt that has everything beside it that one can
+// have, and gives them.
+func committed(t *testing.T) (bed, *Store, *Receipt) {
+	t.Helper()
+	b, s, tx, r := begun(t)
+	r.Settles = []string{receiptID(1)}
 	if _, err := tx.Commit(r); err != nil {
 		t.Fatal(err)
 	}

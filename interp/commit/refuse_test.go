@@ -4,11 +4,8 @@ import (
 	"errors"
 	"io"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
-
-	"golang.org/x/sys/unix"
 
 	"steps.example/interp/changeset"
 )
@@ -16,18 +13,13 @@ import (
 // A transaction that is over does nothing more, whatever it is asked.
 func TestOver(t *testing.T) {
 	t.Parallel()
-	b := newBed(t, model{})
-	s := b.open(t)
-	tx, err := s.Begin(openSet(t, b.root), Options{NoSync: true})
-	if err != nil {
+	b, s, tx, _ := begun(t)
+	if err := tx.Rollback(); err != nil {
 		t.Fatal(err)
 	}
 	after := model{}
 	after.put("f", file(0o644, "text"))
 	cs := derive(t, b.root, model{}, after)
-	if err := tx.Rollback(); err != nil {
-		t.Fatal(err)
-	}
 	for name, f := range map[string]func() error{
 		"Apply":         func() error { return tx.Apply(cs) },
 		"Commit":        func() error { _, err := tx.Commit(&Receipt{}); return err },
@@ -193,46 +185,3 @@ func TestSizes(t *testing.T) {
 type neverRead struct{}
 
 func (neverRead) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }
-
-// Where a file is to be made and something is, nothing is made: nobody else's file is
-// written to.
-func TestPlanted(t *testing.T) {
-	t.Parallel()
-	after := model{}
-	after.put("f", file(0o644, "text"))
-	for n := 0; ; n++ {
-		b := newBed(t, model{})
-		theirs := filepath.Join(filepath.Dir(b.root), "theirs")
-		if err := os.WriteFile(theirs, []byte("theirs"), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		s := b.open(t)
-		made, what := 0, ""
-		s.disk.hook = func(c Call) error {
-			if c.Op != "create" || c.After {
-				return nil
-			}
-			if made++; made == n+1 {
-				what = c.Name
-				if err := unix.Linkat(unix.AT_FDCWD, theirs, c.Dir, c.Entry, 0); err != nil {
-					t.Error(err)
-				}
-			}
-			return nil
-		}
-		_, err := b.apply(t, s, derive(t, b.root, model{}, after))
-		if what == "" {
-			if n < 3 {
-				t.Errorf("only %d files were made", n)
-			}
-			return
-		}
-		// That a transaction had begun may be noted already.
-		if err == nil && !strings.HasPrefix(what, begunPrefix) && what != ownersName+".new" {
-			t.Errorf("%s: it went through", what)
-		}
-		if data, err := os.ReadFile(theirs); err != nil || string(data) != "theirs" {
-			t.Errorf("%s: what is theirs has %q, %v", what, data, err)
-		}
-	}
-}

@@ -1,14 +1,15 @@
 package commit
 
 import (
-	"context"
 	"errors"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+
+	"context"
+	"maps"
 
 	"steps.example/interp/changeset"
 )
@@ -420,5 +421,68 @@ func TestStopped(t *testing.T) {
 		}
 		sameTree(t, when, dumpDisk(t, b.root, nil), before)
 		nothingLeft(t, s)
+	}
+}
+
+// A second snapshot saves what was changed since the first.
+func TestSecondSnapshot(t *testing.T) {
+	t.Parallel()
+	before := parse(t, `f 0644 f`)
+	b := newBed(t, before)
+	for p, o := range before {
+		o.orig = p
+	}
+	mid := before.clone()
+	mid.put("f", file(0o644, "mid"))
+	tx, err := b.open(t).Begin(openSet(t, b.root), Options{NoSync: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	must(tx.Snapshot([]string{b.root}))
+	_, err = tx.Capture()
+	must(err)
+	must(tx.Apply(derive(t, b.root, before, mid)))
+	must(tx.Snapshot([]string{b.root}))
+	must(os.WriteFile(b.root+"/f", []byte("by the command"), 0o644))
+	_, err = tx.Capture()
+	must(err)
+	sameTree(t, "mid", dumpDisk(t, b.root, nil), mid)
+	must(tx.Rollback())
+	sameTree(t, "before", dumpDisk(t, b.root, nil), before)
+}
+
+// A copy that is not there, or leads elsewhere, is not put back for the original.
+func TestCopies(t *testing.T) {
+	t.Parallel()
+	for name, spoil := range map[string]func(path string) error{
+		"gone": os.Remove, "a link": func(path string) error {
+			return errors.Join(os.Remove(path), os.Symlink("/etc/hostname", path))
+		},
+	} {
+		b := newBed(t, parse(t, `f 0644 f`))
+		s := b.open(t)
+		tx, err := s.Begin(openSet(t, b.root), Options{NoSync: true})
+		if err == nil {
+			err = tx.Snapshot([]string{b.root})
+		}
+		copies, _ := filepath.Glob(filepath.Join(s.path, openDir, tx.ID(), slotsName, "*"))
+		if err != nil || len(copies) != 1 {
+			t.Fatalf("%v, %v", copies, err)
+		}
+		if err := errors.Join(spoil(copies[0]), os.Remove(b.root+"/f")); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := tx.Capture(); !errors.Is(err, ErrBlocked) {
+			t.Errorf("%s: got %v", name, err)
+		}
+		if _, err := os.Lstat(b.root + "/f"); err == nil {
+			t.Errorf("%s: something else was put back", name)
+		}
 	}
 }

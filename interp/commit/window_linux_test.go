@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -203,4 +204,62 @@ func keptHash(t *testing.T, b bed, s *Store) error {
 	}
 	_, err = tx.Hash(c)
 	return err
+}
+
+// What a receipt keeps is given only as what it was, and up to the size asked for.
+func TestKeptIsChecked(t *testing.T) {
+	t.Parallel()
+	for name, spoil := range map[string]func(path string) error{"": nil, "written to": writeTo, "replaced": replace} {
+		before := parse(t, `f 0644 text`)
+		b := newBed(t, before)
+		after := before.clone()
+		after.remove("f")
+		was, err := openSet(t, b.root).Lstat(b.root + "/f")
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := b.open(t)
+		id, err := b.apply(t, s, derive(t, b.root, before, after))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := s.Receipt(id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		tx, err := s.Begin(openSet(t, b.root), Options{NoSync: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		kept, err := tx.Keep([]*Receipt{r})
+		if err != nil {
+			t.Fatal(err)
+		}
+		c, ok := kept.Content(b.root+"/f", was)
+		if !ok {
+			t.Fatal("it is not kept")
+		}
+		if spoil != nil {
+			if err := spoil(c.Origin.Path); err != nil {
+				t.Fatal(err)
+			}
+			if _, ok := kept.Content(b.root+"/f", was); ok && name == "written to" {
+				t.Errorf("%s: it is still given", name)
+			}
+		}
+		data, err := tx.Read(c, 100)
+		_, err2 := tx.Hash(c)
+		if spoil == nil && (string(data) != "text" || err != nil || err2 != nil) {
+			t.Errorf("%q, %v, %v", data, err, err2)
+		}
+		if spoil != nil && (!errors.Is(err, ErrMoved) || !errors.Is(err2, ErrMoved)) {
+			t.Errorf("%s: read: %v, hash: %v", name, err, err2)
+		}
+		if _, err := tx.Read(c, 1); spoil == nil && (err == nil || !strings.Contains(err.Error(), "more than 1")) {
+			t.Errorf("more than asked for: %v", err)
+		}
+		if err := tx.Rollback(); err != nil {
+			t.Fatal(err)
+		}
+	}
 }
